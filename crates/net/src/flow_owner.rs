@@ -38,7 +38,7 @@ impl FlowOwners {
         // A sum doesn't depend on the order.
         let rest = u64::from(fib) << 8 | u64::from(protocol);
         let hash = self.mixer.add(a.wrapping_add(b)).add(rest).hash();
-        ThreadIndex(self.first + ((hash >> 32) * self.threads >> 32) as u16)
+        ThreadIndex(self.first + (((hash >> 32) * self.threads) >> 32) as u16)
     }
 
     /// Returns the thread that owns what is one for all flows between two hosts.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! TSC clocks per operation on tables of sessions, beside `std::collections::HashMap` with a list of
+//! Clocks (of the TSC) per operation on tables of sessions, beside `std::collections::HashMap` with a list of
 //! times: `cargo run --release -p ferrovia-tables --example sessions [sessions...]`.
 //!
 //! Keys are those of IPv4 sessions, operations come in random order, and both tables take turns,
@@ -7,7 +7,7 @@
 //! map has neither, and sweeps over all its entries to find those that have ended.
 
 use rustix::time::{ClockId, clock_gettime};
-use simd::rdtsc;
+use simd::tsc_hz;
 use std::collections::HashMap;
 use std::hint::black_box;
 use tables::{AgeList, Mixer, SessionKey, Sessions};
@@ -65,11 +65,17 @@ impl Random {
     }
 }
 
+/// Nanoseconds that this thread has run: the clock stands still while others run.
+fn own_time() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Clocks for each of `n` operations.
 fn clocks(n: usize, f: impl FnOnce()) -> f64 {
-    let start = rdtsc();
+    let start = own_time();
     f();
-    (rdtsc() - start) as f64 / n as f64
+    (own_time() - start) as f64 * tsc_hz() as f64 / 1e9 / n as f64
 }
 
 fn median(blocks: &mut [f64]) -> f64 {
@@ -78,22 +84,17 @@ fn median(blocks: &mut [f64]) -> f64 {
 }
 
 /// Inserts all keys; returns the clocks of an insertion, and the microseconds of the longest
-/// [`GROUP`] of them, by the thread's clock, which stands still while others run.
+/// [`GROUP`] of them.
 fn fill(keys: u64, mut insert: impl FnMut(Key)) -> (f64, f64) {
-    let (mut spent, mut longest) = (Vec::new(), 0);
-    let cpu = || {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-    };
+    let (start, mut longest) = (own_time(), 0);
     for group in 0..keys / GROUP {
-        let start = cpu();
-        spent.push(clocks(GROUP as usize, || {
-            (group * GROUP..(group + 1) * GROUP).for_each(|n| insert(Key::new(n)));
-        }));
-        longest = longest.max(cpu() - start);
+        let start = own_time();
+        (group * GROUP..(group + 1) * GROUP).for_each(|n| insert(Key::new(n)));
+        longest = longest.max(own_time() - start);
     }
     (keys / GROUP * GROUP..keys).for_each(|n| insert(Key::new(n)));
-    (median(&mut spent), longest as f64 / 1000.0)
+    let clocks = (own_time() - start) as f64 * tsc_hz() as f64 / 1e9;
+    (clocks / keys as f64, longest as f64 / 1000.0)
 }
 
 fn row(name: &str, (ours, map): (f64, f64)) {
@@ -122,7 +123,9 @@ fn measure(n: u64) {
             blocks[at][0].push(ours);
             blocks[at][1].push(map);
         };
-        let (there, absent) = (random.keys(0, n), random.keys(u64::from(u32::MAX), n));
+        // Each measurement has keys of its own: nothing is in the cache because of another one.
+        let [there, others, of_all, listed, renewed] = [(); 5].map(|()| random.keys(0, n));
+        let absent = random.keys(u64::from(u32::MAX), n);
         let mut found = [0; VECTOR];
         now += 1;
         let many = clocks(ops, || {
@@ -134,13 +137,13 @@ fn measure(n: u64) {
             }
         });
         let one = clocks(ops, || {
-            for key in &there {
+            for key in &others {
                 let at = table.find(key).expect("there");
                 table.touch(at, now).expect("there")[0] += 1;
             }
         });
         let of_map = clocks(ops, || {
-            for key in &there {
+            for key in &of_all {
                 let (touched, value) = map.get_mut(key).expect("there");
                 *touched = now;
                 value[0] += 1;
@@ -161,7 +164,7 @@ fn measure(n: u64) {
         });
         add(2, miss, of_map);
         // The same sessions go and come.
-        let mut keys = there.clone();
+        let mut keys = listed;
         keys.sort_by_key(|key| (key.src, key.ports));
         keys.dedup();
         let churn = clocks(keys.len(), || {
@@ -183,7 +186,7 @@ fn measure(n: u64) {
         });
         add(3, churn, of_map);
         let renew = clocks(ops, || {
-            for keys in there.chunks(VECTOR) {
+            for keys in renewed.chunks(VECTOR) {
                 table.find_many(keys, &mut found);
                 for at in found {
                     table.renew(at, BY_AGE);

@@ -250,6 +250,9 @@ impl<K: SessionKey, V: Default, const N: usize> Sessions<K, V, N> {
                 continue;
             };
             *budget -= 1;
+            if let Some(next) = self.entries.newer(TIMER, at) {
+                simd::prefetch_read(&self.entries.all[next]);
+            }
             let entry = &self.entries.all[at];
             if entry.deadline() > u64::from(now) {
                 self.arm(at);

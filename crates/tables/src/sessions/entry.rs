@@ -130,18 +130,24 @@ impl<K, V, const N: usize> Entries<K, V, N> {
         (oldest < HEADS).then_some(oldest)
     }
 
+    /// Returns the newest entry of a list.
+    fn newest(&self, list: u32) -> Option<u32> {
+        let newest = self.heads[list as usize].older;
+        (newest < HEADS).then_some(newest)
+    }
+
     /// Returns the next newer entry of a list.
     pub fn newer(&self, set: usize, at: u32) -> Option<u32> {
         Some(self.all.get(at)?.links(set).newer).filter(|newer| *newer < HEADS)
     }
 
-    /// Returns a free entry or a new one.
+    /// Returns the entry freed last, which is in the cache most likely, or a new one.
     pub fn alloc(&mut self, key: K, value: V) -> u32
     where
         K: Copy,
     {
         let entry = Entry::new(1, key, value, 0, NONE);
-        if let Some(at) = self.oldest(0) {
+        if let Some(at) = self.newest(0) {
             self.unlink(TIMER, at);
             let old = &mut self.all[at];
             let generation = old.generation.wrapping_add(1);
