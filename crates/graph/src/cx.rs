@@ -237,8 +237,8 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         }
     }
 
-    /// Hands a packet to the node `to` on another thread. A full ring drops it, and counts that as
-    /// congestion.
+    /// Hands a packet to the node `to` on another thread. It leaves with others in a vector, at the
+    /// end of this turn at the latest. A full ring drops it, and counts that as congestion.
     #[inline]
     pub fn handoff(&mut self, thread: ThreadIndex, to: NodeIndex, buffer: Owned) {
         self.core.handoff(thread, to, buffer);

@@ -319,7 +319,7 @@ impl Runtime {
         }
         drop(turn);
         self.busy_until = if packets > 0 || injected { clock } else { 0 };
-        self.core.wake_others();
+        self.core.send_handoffs();
         if !self.core.orphans.is_empty() {
             self.adopt();
         }

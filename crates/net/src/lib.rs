@@ -13,6 +13,7 @@
 //! - [`Neighbors`]: the mapping of IP addresses to stations on a link.
 //! - [`Checks`]: features that decide about many received packets at once.
 //! - [`NextHops`]: next hops reported down.
+//! - [`FlowOwners`]: the threads that own the state of flows.
 //!
 //! Control verbs take the [`graph::World`] and are called on the control thread; workers read
 //! through snapshots.
@@ -27,6 +28,7 @@ mod device;
 pub mod drive;
 mod event;
 pub mod fib;
+mod flow_owner;
 mod implied;
 mod interface;
 mod link_local;
@@ -58,6 +60,7 @@ pub use fib::{
     DeletedTable, Fib, Flow, FlowHash, FlowRouterId, Net, Outlook, Path, PathKind, PathState,
     RouteIndex, RouteTables, Routes, Source, Sources, TableIndex, TableRef, Tracked,
 };
+pub use flow_owner::FlowOwners;
 pub use implied::{implied_table, imply};
 pub use interface::{
     BackboneRewrite, Column, FrameTags, FrameTakers, Gso, IfKind, Implied, Interface, Interfaces,

@@ -4,9 +4,9 @@
 use crate::counters::IfCounters;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
-    Addresses, Adjacencies, BackboneRewrite, Checks, Column, Fib, FlowRouterId, FrameTakers, Gso,
-    Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, Neighbors, NextHops, Note, Objects,
-    PathMtus, Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite,
+    Addresses, Adjacencies, BackboneRewrite, Checks, Column, Fib, FlowOwners, FlowRouterId,
+    FrameTakers, Gso, Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, Neighbors, NextHops,
+    Note, Objects, PathMtus, Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite,
 };
 use graph::StateDef;
 use stats::Space;
@@ -41,6 +41,7 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Mfib<Ip6>>(),
     StateDef::of::<RouteTables>(),
     StateDef::of::<FlowRouterId>(),
+    StateDef::of::<FlowOwners>(),
     StateDef::of::<Fib<Ip4>>(),
     StateDef::of::<Fib<Ip6>>(),
     StateDef::of::<PathMtus<Ip4>>(),

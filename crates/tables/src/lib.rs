@@ -6,19 +6,27 @@
 //!   tested against.
 //! * [`MacTable`] — MAC addresses of bridge domains, learned and looked up by workers without a
 //!   lock.
+//! * [`Sessions`] — sessions of one thread, by keys that senders choose, with timeouts and orders by
+//!   age.
+//! * [`Mixer`] — hashes of such keys.
 //! * [`HashIndex`] — entries by hash, for tables of whole keys that control changes.
 //! * [`Pool`] — objects at stable indices.
 
 #![forbid(unsafe_code)]
 
+mod chunks;
 mod hash_index;
 mod lpm;
 pub mod mac;
+mod mixer;
 mod pool;
+mod sessions;
 
 pub use hash_index::{HashIndex, fold};
 pub use lpm::{
     Forest, Full, Key, Leaf, Lpm, Lpm4, Lpm6, OracleLpm, ResultKind, Route, SplitLookup,
 };
 pub use mac::MacTable;
+pub use mixer::Mixer;
 pub use pool::Pool;
+pub use sessions::{AgeList, SessionHandle, SessionKey, Sessions};

@@ -39,7 +39,6 @@ mod placement;
 mod shallow;
 mod state;
 mod store;
-mod table;
 #[cfg(feature = "tests")]
 mod tests;
 

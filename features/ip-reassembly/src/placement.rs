@@ -2,30 +2,50 @@
 //! Placement of datagrams on threads: the thread's data that all nodes of this feature share.
 
 use crate::fragment::{Fragment, Fragments};
-use crate::table::Key;
 use buffer::Buffer;
 use graph::{ThreadIndex, World};
-use net::Interfaces;
+use net::{FlowOwners, Interfaces};
 use std::sync::Arc;
 use sync::Turn;
-use wire::{Header, IpHeader};
+use tables::{Mixer, SessionKey};
+use wire::{Address, Header, IpHeader};
+
+/// The key that all fragments of one datagram share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key<A> {
+    /// Source.
+    pub src: A,
+    /// Destination.
+    pub dst: A,
+    /// Identification.
+    pub id: u32,
+    /// FIB index of their receive interface: networks may overlap.
+    pub fib: u32,
+    /// IPv4's protocol; 0 for IPv6, whose key has none (RFC 8200 4.5).
+    pub protocol: u8,
+}
+
+impl<A: Address> SessionKey for Key<A> {
+    #[inline(always)]
+    fn mix(&self, mixer: Mixer) -> Mixer {
+        let rest = u64::from(self.id) << 32 | u64::from(self.fib) << 8 | u64::from(self.protocol);
+        let addresses = [self.src.to_octets(), self.dst.to_octets()];
+        addresses.iter().fold(mixer, |mixer, octets| mixer.add_bytes(octets.as_ref())).add(rest)
+    }
+}
 
 /// Data of one node on one thread that decides which thread collects a datagram.
 pub struct Placement {
     /// The thread.
     pub thread: ThreadIndex,
-    threads: usize,
-    /// Hash seed of the node's table.
-    pub seed: u64,
+    owners: Arc<FlowOwners>,
     interfaces: Arc<Interfaces>,
 }
 
 impl Placement {
     /// Returns the data for a thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
-        let threads = world.threads();
-        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), thread);
-        Self { thread, threads, seed, interfaces: world.get() }
+        Self { thread, owners: world.get(), interfaces: world.get() }
     }
 
     /// Returns the key that all fragments of a packet's datagram share. `head` begins with the IP
@@ -47,13 +67,10 @@ impl Placement {
         view.map_or(0, |view| F::table_of(&view).0)
     }
 
-    /// Returns the thread that owns a datagram, unless it is this: a worker, if there are any, the
-    /// same one for all of two hosts.
-    pub fn elsewhere<A: wire::Address>(&self, key: &Key<A>) -> Option<ThreadIndex> {
-        let owner = match self.threads {
-            1 => 0,
-            n => 1 + key.owner(n - 1),
-        };
-        (owner != self.thread.at()).then_some(ThreadIndex(owner as u16))
+    /// Returns the thread that owns a datagram, unless it is this: the same one for all between two
+    /// hosts, so that they stay in order.
+    pub fn elsewhere<A: Address>(&self, key: &Key<A>) -> Option<ThreadIndex> {
+        let owner = self.owners.of_hosts(key.src, key.dst);
+        (owner != self.thread).then_some(owner)
     }
 }

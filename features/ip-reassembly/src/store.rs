@@ -3,14 +3,15 @@
 //! share.
 
 use crate::fragment::Fragments;
-use crate::placement::Placement;
+use crate::placement::{Key, Placement};
 use crate::state::{Kind, Limits, Reassembly};
-use crate::table::{Key, Table};
 use buffer::{Owned, Quota, Reservation};
 use graph::{Cx, Next, ThreadIndex, World};
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tables::{AgeList, Sessions};
 
 /// Datagrams ended at most for one fragment, and in one tick. A fragment adds one datagram at most,
 /// so a surplus shrinks.
@@ -18,6 +19,12 @@ pub const AT_ONCE: usize = 16;
 pub const AT_A_TICK: usize = 1024;
 /// Empty lists of fragments kept at most, so that a new datagram allocates nothing.
 const SPARE: usize = 64;
+
+/// All datagrams.
+const ALL: AgeList = AgeList::new(0, 0);
+/// Datagrams that hold fragments, by the age of the first one held.
+const HOLDING_SET: usize = 1;
+const HOLDING: AgeList = AgeList::new(HOLDING_SET, 0);
 
 /// A fragment that waits.
 pub trait Waiting {
@@ -41,11 +48,13 @@ pub trait AbandonReason: Next + Copy {
 }
 
 /// A datagram of which fragments wait.
-pub trait Datagram {
+pub trait Datagram: Default {
     type Part: Waiting;
     type To: AbandonReason;
-    /// An empty datagram that reuses this list's memory.
-    fn with(parts: Vec<Self::Part>) -> Self;
+    /// An empty datagram that reuses this list's memory. Its first fragment came at `since`.
+    fn new(since: u64, parts: Vec<Self::Part>) -> Self;
+    /// The time in nanoseconds when its first fragment came.
+    fn since(&self) -> u64;
     fn parts(&self) -> &Vec<Self::Part>;
     fn parts_mut(&mut self) -> &mut Vec<Self::Part>;
     /// From now on its fragments are dropped.
@@ -77,7 +86,8 @@ pub struct PendingDatagram {
 /// All datagrams of a node on one thread.
 pub struct Store<F: Fragments, D: Datagram> {
     pub placement: Placement,
-    pub table: Table<F::Addr, D>,
+    /// Their timeout may change at any time and is the same for all, so the oldest ends first.
+    pub table: Sessions<Key<F::Addr>, D, 2>,
     reassembly: Arc<Reassembly<F>>,
     kind: Kind,
     /// Empty lists of ended datagrams, for new ones.
@@ -89,7 +99,8 @@ pub struct Store<F: Fragments, D: Datagram> {
 impl<F: Fragments, D: Datagram> Store<F, D> {
     pub fn new(world: &World, thread: ThreadIndex, kind: Kind) -> Self {
         let placement = Placement::new(world, thread);
-        let table = Table::new(placement.seed);
+        let seed = RandomState::new().hash_one(thread);
+        let table = Sessions::new(seed, Sessions::<Key<F::Addr>, D, 2>::MAX, 1);
         let kept = world.pool.share(Reservation::REASSEMBLY, thread.0, world.threads()).quota();
         Self { placement, table, reassembly: world.get(), kind, spare: Vec::new(), kept }
     }
@@ -115,13 +126,25 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         for part in parts.drain(..) {
             cx.emit(std::mem::replace(&mut why, D::To::GIVEN_UP), part.into_packet());
         }
-        self.table.set_holding(at, false);
+        self.set_empty(at);
     }
 
     /// Charges the buffers of a fragment that a datagram holds now.
     pub fn hold(&mut self, at: u32, buffers: usize) {
         self.kept.charge(buffers);
-        self.table.set_holding(at, true);
+        self.set_holding(at);
+    }
+
+    /// Records that a datagram holds fragments.
+    pub fn set_holding(&mut self, at: u32) {
+        if !self.table.is_listed(at, HOLDING_SET) {
+            self.table.renew(at, HOLDING);
+        }
+    }
+
+    /// Records that a datagram holds no fragments any more.
+    pub fn set_empty(&mut self, at: u32) {
+        self.table.withdraw(at, HOLDING_SET);
     }
 
     /// Removes a datagram without fragments from the table.
@@ -172,20 +195,20 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         }
     }
 
-    fn is_late(&self, since: u64, now: u64) -> bool {
-        now >= since + self.limits().timeout()
+    fn is_late(&self, at: u32, now: u64) -> bool {
+        self.table.get(at).is_some_and(|d| now >= d.since() + self.limits().timeout())
     }
 
     /// Returns the oldest datagram, if its timeout has passed.
     pub fn expired(&self, now: u64) -> Option<u32> {
-        self.table.oldest().filter(|(_, since)| self.is_late(*since, now)).map(|(at, _)| at)
+        self.table.oldest(ALL).filter(|at| self.is_late(*at, now))
     }
 
     /// Finds the datagram of a key, or adds one, for which the oldest may have to go. `None` if the
     /// limit is 0.
     pub fn datagram(&mut self, key: Key<F::Addr>, cx: &mut Cx<'_, false>) -> Option<u32> {
         if let Some(at) = self.table.find(&key) {
-            if !self.table.since(at).is_some_and(|since| self.is_late(since, cx.now())) {
+            if !self.is_late(at, cx.now()) {
                 return Some(at);
             }
             // Its timeout has passed, but `expire` ends only so many at once.
@@ -197,15 +220,16 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         }
         // After the limit was lowered there are too many: some go with each fragment.
         for _ in 0..AT_ONCE {
-            let Some((oldest, _)) = self.table.oldest().filter(|_| self.table.len() >= limit)
-            else {
+            let Some(oldest) = self.table.oldest(ALL).filter(|_| self.table.len() >= limit) else {
                 break;
             };
             self.displace(oldest, cx);
         }
-        self.limits().begin(self.placement.thread);
         let parts = self.spare.pop().unwrap_or_default();
-        Some(self.table.insert(key, cx.now(), D::with(parts)))
+        let at = self.table.insert_untimed(key, D::new(cx.now(), parts))?;
+        self.table.renew(at, ALL);
+        self.limits().begin(self.placement.thread);
+        Some(at)
     }
 
     /// Removes the oldest datagrams that hold fragments until the others fit the thread's share of
@@ -213,7 +237,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
     pub fn make_room(&mut self, cx: &mut Cx<'_, false>) {
         // The longest packet has 32 segments, and each datagram frees one at least.
         for _ in 0..2 * AT_ONCE {
-            let Some(oldest) = self.table.oldest_holding().filter(|_| self.kept.is_over()) else {
+            let Some(oldest) = self.table.oldest(HOLDING).filter(|_| self.kept.is_over()) else {
                 break;
             };
             self.kept.refuse();
@@ -224,14 +248,14 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
 
     /// Returns the datagrams under way here.
     pub fn list(&self, now: u64) -> Vec<PendingDatagram> {
-        let under_way = |(key, since, datagram): (&Key<F::Addr>, u64, &D)| PendingDatagram {
+        let under_way = |(_, key, datagram): (u32, &Key<F::Addr>, &D)| PendingDatagram {
             thread: self.placement.thread,
             key: (key.src.into(), key.dst.into(), key.id),
             fib: key.fib,
             protocol: key.protocol,
             fragments: (datagram.parts().len(), datagram.parts().iter().map(Waiting::bytes).sum()),
-            age_ms: now.saturating_sub(since) / 1_000_000,
+            age_ms: now.saturating_sub(datagram.since()) / 1_000_000,
         };
-        self.table.iter().map(under_way).collect()
+        self.table.iter(ALL).map(under_way).collect()
     }
 }

@@ -345,7 +345,7 @@ impl<F: Ip> Departure<F> {
         cx: &Cx<'_, TRACED>,
     ) -> Option<NodeIndex> {
         let adj = self.onward.find(b, adj, table, flow, cx.turn)?;
-        if TRACED || b.flags.has(Flags::TRACED) {
+        if TRACED || b.flags.contains(Flags::TRACED) {
             return Some(adj.next);
         }
         let views = self.onward.0.interfaces.views(cx.turn);

@@ -2,6 +2,7 @@
 mod config;
 mod control;
 mod field;
+mod handoff;
 mod nodes;
 mod shared;
 mod stuck;

@@ -36,6 +36,7 @@ pub enum Fit {
 pub struct Datagram {
     /// Fragments in order, without overlaps.
     pub pieces: Vec<Piece>,
+    since: u64,
     have: usize,
     /// Length of its payload in bytes, once the last fragment was received.
     total: Option<usize>,
@@ -63,8 +64,12 @@ impl crate::store::Datagram for Datagram {
     type Part = Piece;
     type To = super::To;
 
-    fn with(pieces: Vec<Piece>) -> Self {
-        Self { pieces, ..Self::default() }
+    fn new(since: u64, pieces: Vec<Piece>) -> Self {
+        Self { since, pieces, ..Self::default() }
+    }
+
+    fn since(&self) -> u64 {
+        self.since
     }
 
     fn parts(&self) -> &Vec<Piece> {

@@ -230,7 +230,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             kept.give(covered.segment_count());
             cx.emit(To::ReassDuplicateFragment, covered);
         });
-        self.store.table.set_holding(at, true);
+        self.store.set_holding(at);
         if complete {
             return self.complete(at, cx);
         }

@@ -112,6 +112,7 @@ struct Datagram {
     /// True if the last fragment was received.
     last: bool,
     waiting: Vec<Owned>,
+    since: u64,
     dead: bool,
 }
 
@@ -133,8 +134,12 @@ impl crate::store::Datagram for Datagram {
     type Part = Owned;
     type To = To;
 
-    fn with(waiting: Vec<Owned>) -> Self {
-        Self { waiting, ..Self::default() }
+    fn new(since: u64, waiting: Vec<Owned>) -> Self {
+        Self { since, waiting, ..Self::default() }
+    }
+
+    fn since(&self) -> u64 {
+        self.since
     }
 
     fn parts(&self) -> &Vec<Owned> {
@@ -299,7 +304,7 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
                 None => cx.emit(To::ReassInternalError, b),
             }
         }
-        self.store.table.set_holding(at, false);
+        self.store.set_empty(at);
     }
 }
 
