@@ -22,6 +22,7 @@ use wire::{Ip6, MacAddr};
 
 mod enabled;
 mod tagged;
+mod tunnels;
 
 const FRAMES: usize = 1_000_000;
 const SEED: u64 = 20_261_121;

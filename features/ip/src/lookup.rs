@@ -9,7 +9,8 @@ use crate::route_counts::RouteCounts;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use net::{
-    Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, PathMtus, TableIndex, Views,
+    Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, PathMtus, SuperPaths, TableIndex,
+    Views,
 };
 use simd::Isa;
 use stats::CombinedLane;
@@ -319,6 +320,7 @@ impl<F: Ip> Onward<F> {
 pub struct Departure<F: Ip> {
     onward: Onward<F>,
     path_mtus: Arc<PathMtus<F>>,
+    super_paths: Arc<SuperPaths>,
     outward: Outward,
     exits: Exits,
 }
@@ -329,12 +331,13 @@ impl<F: Ip> Departure<F> {
         Self {
             onward: Onward::new(world, thread),
             path_mtus: world.get(),
+            super_paths: world.get(),
             outward: Outward::new::<F>(world, thread),
             exits: Exits::new(),
         }
     }
 
-    /// As [`Onward::go_with`]. Traced packets take the graph.
+    /// As [`Onward::go_with`]. Traced packets take the graph, and so do all if super-paths are off.
     #[inline(always)]
     pub fn go_with<const TRACED: bool>(
         &mut self,
@@ -345,7 +348,7 @@ impl<F: Ip> Departure<F> {
         cx: &Cx<'_, TRACED>,
     ) -> Option<NodeIndex> {
         let adj = self.onward.find(b, adj, table, flow, cx.turn)?;
-        if TRACED || b.flags.contains(Flags::TRACED) {
+        if TRACED || b.flags.contains(Flags::TRACED) || !self.super_paths.on() {
             return Some(adj.next);
         }
         let views = self.onward.0.interfaces.views(cx.turn);

@@ -199,13 +199,17 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
             .flat_map(|(arc, all)| all.into_iter().map(move |node| format!("{arc}: {node}")))
             .collect();
         if interface.sub.is_some() {
-            let parent = interfaces.get(interface.parent);
-            let taken = parent.is_ok_and(|of| received(w, &of).contains(&SuperPath::NAME));
+            let Ok(parent) = interfaces.get(interface.parent) else { return Ok(()) };
+            let taken = received(w, &parent).contains(&SuperPath::NAME);
             used = taken && is_open(w, &interface);
             if is_port {
                 others.push("l2-input: tagged frames".into());
             } else if !taken {
-                others.push(format!("not in use on {}", interfaces.name(interface.parent)));
+                others.push(format!(
+                    "{}: not in use on {}",
+                    parent.device.input_arc(),
+                    parent.name
+                ));
             }
         }
         out.text_row(|| [interface.name.as_str().into(), used.into(), others.join(", ").into()]);

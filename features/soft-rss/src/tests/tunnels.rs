@@ -51,7 +51,7 @@ impl Node for Sent {
 }
 
 const fn inside(arc: &'static str, after: &'static [&'static str]) -> Feature {
-    Feature { arc, node: "test-inside", before: &[], after }
+    Feature { arc, node: "test-inside", before: &["super-path"], after }
 }
 
 static TUNNELS: Plugin = Plugin {

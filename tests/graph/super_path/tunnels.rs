@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets into and out of tunnels, with the fast path and without.
+
+use super::{Router, lines, own_mac, same};
+use graph::SwIfIndex;
+use net::Interfaces;
+use testkit::mutate::Mutator;
+use testkit::pkt::{self, Packet};
+use wire::MacAddr;
+
+const FRAMES: usize = 200_000;
+const SEED: u64 = 20_261_129;
+/// Frames after which both routers are changed.
+const CHANGE_EVERY: usize = 5_000;
+
+/// Tunnels to one host behind `e2`: of IP, of frames that are routed, and of frames that are
+/// bridged with `e5`.
+const CONFIGURATION: &[&str] = &[
+    "set ip icmp error-rate 1000000 burst 65535",
+    "set interface ip address e1 10.0.1.1/30",
+    "set interface ip address e2 10.0.2.1/30",
+    "set interface ip address e3 10.0.3.1/30",
+    "set ip neighbor e1 10.0.1.2 02:aa:00:00:00:01 static",
+    "set ip neighbor e2 10.0.2.2 02:aa:00:00:00:02 static",
+    "set ip neighbor e3 10.0.3.2 02:aa:00:00:00:03 static",
+    "ip route add 20.0.0.0/8 via 10.0.3.2 e3",
+    "ip route add 10.9.0.0/16 via 10.0.1.2 e1",
+    "create ipip tunnel src 10.0.2.1 dst 10.0.2.2",
+    "create gre tunnel src 10.0.2.1 dst 10.0.2.2",
+    "create gre tunnel src 10.0.2.1 dst 10.0.2.2 teb",
+    "create vxlan tunnel src 10.0.2.1 dst 10.0.2.2 vni 13",
+    "create vxlan tunnel src 10.0.2.1 dst 10.0.2.2 vni 14",
+    "set interface state ipip0 up",
+    "set interface state gre0 up",
+    "set interface state gre1 up",
+    "set interface ip address ipip0 10.40.0.1/30",
+    "set interface ip address gre0 10.41.0.1/30",
+    "set interface ip address gre1 10.42.0.1/30",
+    "set interface ip address vxlan_tunnel0 10.43.0.1/30",
+    "set ip neighbor gre1 10.42.0.2 02:aa:00:00:00:42 static",
+    "set ip neighbor vxlan_tunnel0 10.43.0.2 02:aa:00:00:00:43 static",
+    "ip route add 40.0.0.0/8 via ipip0",
+    "ip route add 41.0.0.0/8 via gre0",
+    "ip route add 42.0.0.0/8 via 10.42.0.2 gre1",
+    "ip route add 43.0.0.0/8 via 10.43.0.2 vxlan_tunnel0",
+    "ip route add 44.0.0.0/8 via ipip0 via 10.43.0.2 vxlan_tunnel0",
+    "set interface l2 bridge vxlan_tunnel1 5",
+    "set interface l2 bridge e5 5",
+];
+
+/// Done to both, and taken back by the next one.
+const CHANGES: &[[&str; 2]] = &[
+    ["set interface mtu packet 600 e2", "set interface mtu packet 1500 e2"],
+    ["set interface state ipip0 down", "set interface state ipip0 up"],
+    ["set interface mtu packet 500 gre0", "set interface mtu packet 1400 gre0"],
+    [
+        "set interface feature e2 pcap-capture arc interface-output",
+        "set interface feature e2 pcap-capture arc interface-output disable",
+    ],
+    [
+        "set ip neighbor e2 10.0.2.2 02:aa:00:00:00:22 static",
+        "set ip neighbor e2 10.0.2.2 02:aa:00:00:00:02 static",
+    ],
+    ["ip path-mtu 10.0.2.2 300", "ip path-mtu 10.0.2.2 del"],
+    ["set urpf ip4 rx strict vxlan_tunnel0", "set urpf ip4 rx off vxlan_tunnel0"],
+    ["set interface state e3 down", "set interface state e3 up"],
+    ["set ip route-counters off", "set ip route-counters on"],
+];
+
+/// Frames of the interfaces that they come in by.
+fn bases(router: &Router) -> Vec<(u32, Vec<u8>)> {
+    let world = &router.bench.world;
+    let interfaces = world.get::<Interfaces>();
+    let mac = |name: &str| {
+        let sw_if = interfaces.find(name).unwrap_or_else(|why| panic!("{name}: {why}"));
+        interfaces.get(sw_if).expect("there").mac
+    };
+    let host = |i: u8| MacAddr([2, 0xaa, 0, 0, 0, i]);
+    let mut all = Vec::new();
+    // Long ones have to be fragmented, or are too long.
+    for len in [18, 500, 1300, 1440] {
+        let end = |packet: Packet| packet.udp(1234, 4321).payload_len(len).build();
+        for to in ["40.0.0.1", "41.0.0.1", "42.0.0.1", "43.0.0.1", "44.0.0.1", "44.1.2.3"] {
+            let ip = || pkt::ether(host(1), own_mac(1)).ip4("10.9.9.9", to);
+            all.extend(
+                [end(ip()), end(ip().df()), end(ip().ttl(1)), end(ip().ttl(2))].map(|f| (1, f)),
+            );
+        }
+        // Out of tunnels: on to a station, to us, nowhere.
+        for to in ["20.0.0.1", "10.0.3.1", "99.9.9.9", "40.0.0.1"] {
+            let outer = || pkt::ether(host(2), own_mac(2)).ip4("10.0.2.2", "10.0.2.1");
+            let vxlan = |vni| outer().udp(1000, 4789).vxlan(vni);
+            all.push((2, end(outer().ip4("40.0.0.9", to))));
+            all.push((2, end(outer().gre().ip4("41.0.0.9", to))));
+            all.push((2, end(outer().gre().ether(host(0x42), mac("gre1")).ip4("42.0.0.9", to))));
+            let routed = |vni| vxlan(vni).ether(host(0x43), mac("vxlan_tunnel0"));
+            all.push((2, end(routed(13).ip4("43.0.0.9", to))));
+            all.push((2, end(routed(13).ip4("10.9.9.9", to))));
+            all.push((2, end(routed(99).ip4("43.0.0.9", to))));
+            all.push((2, end(vxlan(14).ether(host(0x52), host(0x51)).ip4("1.0.0.1", to))));
+            all.push((2, end(vxlan(14).ether(host(0x52), MacAddr([0xff; 6])).ip4("1.0.0.1", to))));
+            all.push((5, end(pkt::ether(host(0x51), host(0x52)).ip4("1.0.0.2", to))));
+        }
+    }
+    all
+}
+
+/// Numbers of outer packets, and of our errors in tunnels, follow the order in which nodes handle
+/// them, which differs.
+fn without_numbers(mut sent: Vec<(u32, Vec<u8>)>) -> Vec<(u32, Vec<u8>)> {
+    /// Where IP headers stand: that of the outer packet, and those in IPIP, GRE, GRE with frames
+    /// and VXLAN.
+    const HEADERS: [usize; 5] = [14, 34, 38, 52, 64];
+    for (_, frame) in sent.iter_mut().filter(|(_, f)| f.get(26..30) == Some(&[10, 0, 2, 1])) {
+        for at in HEADERS {
+            let is_ours = at == 14 || frame.get(at + 8..at + 10) == Some(&[255, 1]);
+            if is_ours && frame.get(at) == Some(&0x45) && frame.len() >= at + 20 {
+                frame[at + 4..at + 6].fill(0);
+                frame[at + 10..at + 12].fill(0);
+            }
+        }
+    }
+    sent.sort_unstable();
+    sent
+}
+
+fn router(fast: bool) -> Router {
+    Router::with(fast, |bench| {
+        lines(bench, CONFIGURATION);
+        // Interfaces of tunnels are behind the five devices.
+        let interfaces = bench.world.get::<Interfaces>();
+        assert!(interfaces.get(SwIfIndex(super::INTERFACES + 1)).is_ok());
+    })
+}
+
+#[test]
+fn same_bytes_same_counters_with_tunnels() {
+    let [mut with, mut without] = [true, false].map(router);
+    let bases = bases(&with);
+    let mut mutator = Mutator::new(SEED);
+    let (mut sent, mut changes) = (0, 0);
+    while sent < FRAMES {
+        let most = if mutator.rng().one_in(2) { 8 } else { 256 };
+        let n = 1 + mutator.rng().below(most);
+        let one_flow = mutator.rng().one_in(3);
+        let mut at = mutator.rng().below(bases.len());
+        let mut frames = Vec::new();
+        for _ in 0..n {
+            if !one_flow {
+                at = mutator.rng().below(bases.len());
+            }
+            let (rx_if, mut frame) = bases[at].clone();
+            if mutator.rng().one_in(8) {
+                let same_if: Vec<_> =
+                    bases.iter().filter(|(i, _)| *i == rx_if).map(|(_, f)| f.clone()).collect();
+                mutator.next_frame(&same_if, &mut frame);
+            }
+            frames.push((rx_if, frame));
+        }
+        with.send(&frames);
+        without.send(&frames);
+        same(
+            &without_numbers(with.take_sent()),
+            &without_numbers(without.take_sent()),
+            &format!("vector of {n}, {sent} frames before it"),
+        );
+        let was = sent / CHANGE_EVERY;
+        sent += n;
+        if sent / CHANGE_EVERY > was {
+            let [on, off] = CHANGES[changes / 2 % CHANGES.len()];
+            let line = if changes % 2 == 0 { on } else { off };
+            for router in [&mut with, &mut without] {
+                router.bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+                router.bench.settle();
+            }
+            changes += 1;
+            let (with, without) = (with.counted(), without.counted());
+            // Stations' times are of each router's own clock.
+            let differ: Vec<_> = with
+                .iter()
+                .filter(|(name, n)| without[*name] != **n && !name.contains("time of last use"))
+                .map(|(name, n)| format!("{name}: {n} and {}", without[name]))
+                .collect();
+            assert!(differ.is_empty(), "{differ:#?}, after {sent} frames and `{line}'");
+        }
+    }
+    // The fast path was taken.
+    for node in ["ip4-rewrite", "ethernet-input", "l2-fwd"] {
+        let [few, all] = [&with, &without].map(|router| router.through(node));
+        assert!(few < all * 3 / 4, "{few} of {all} packets visited {node}");
+    }
+}
