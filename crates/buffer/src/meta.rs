@@ -17,8 +17,8 @@ bitflags! {
         const L4_CSUM_OK = 1 << 2;
         /// The IPv4 header checksum need not be verified again.
         const IP4_CSUM_OK = 1 << 3;
-        /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the packet
-        /// leaves.
+        /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the
+        /// packet leaves.
         const CSUM_PARTIAL = 1 << 4;
         /// Larger than the path's MTU by design; [`Offload`] says how to segment.
         const GSO = 1 << 5;

@@ -10,7 +10,7 @@ pub fn replace(b: &mut Buffer, packet: &[u8], cache: &mut Cache) {
     b.drop_segments(cache);
     let fits = b.set_data(packet);
     debug_assert!(fits, "a packet of {} bytes in one buffer", packet.len());
-    b.flags = b.flags & Flags::TRACED;
+    b.flags &= Flags::TRACED;
     b.flags.insert(Flags::LOCAL | Flags::IP4_CSUM_OK | Flags::L4_CSUM_OK);
     b.mark_l3();
     (b.tx_if, b.flow_hash) = (u32::MAX, 0);

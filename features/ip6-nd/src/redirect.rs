@@ -111,7 +111,7 @@ impl Redirecting {
         b.drop_segments(cx.cache());
         let fits = b.set_data(&bytes[..len]);
         debug_assert!(fits, "a redirect is shorter than a buffer");
-        b.flags = b.flags & Flags::TRACED;
+        b.flags &= Flags::TRACED;
         b.flags.insert(Flags::LOCAL | Flags::L4_CSUM_OK);
         b.mark_l3();
         (b.tx_if, b.flow_hash) = (u32::MAX, 0);

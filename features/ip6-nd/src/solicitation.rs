@@ -230,7 +230,7 @@ fn put(b: &mut Buffer, own: MacAddr, answer: &OutgoingAdvertisement) -> bool {
     if !b.set_data(&frame) {
         return false;
     }
-    b.flags = b.flags & Flags::TRACED;
+    b.flags &= Flags::TRACED;
     b.flags.insert(Flags::LOCAL | Flags::L4_CSUM_OK);
     b.tx_if = b.rx_if;
     true
