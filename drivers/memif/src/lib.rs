@@ -18,7 +18,7 @@
 //!
 //! Limits: packets are always copied, also where zero copy is asked for; sockets of other network
 //! namespaces (`abstract:NAME,netns_name=N`) are refused; DMA engines aren't used.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod api;
 mod cli;

@@ -23,7 +23,7 @@
 //! packed one by the log of chains in flight, if the front-end keeps one (`io/inflight`).
 //!
 //! Limits: packets are copied; at most 8 memory regions.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod api;
 mod cli;

@@ -2,6 +2,7 @@
 //! Memory of a peer, which may take it away at any time.
 
 mod handler;
+mod memory;
 mod registry;
 #[cfg(feature = "tests")]
 mod tests;
@@ -17,6 +18,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use crate::PAGE;
 use handler::REGISTRY;
+pub use memory::PeerMemory;
 use registry::{Entry, Registry};
 
 /// An event (eventfd(2)) that is raised when a mapping breaks.

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 
-fn file(len: u64) -> OwnedFd {
+pub(super) fn file(len: u64) -> OwnedFd {
     let fd = memfd_create("peer", MemfdFlags::CLOEXEC).expect("a memfd");
     ftruncate(&fd, len).expect("grows");
     fd

@@ -3,17 +3,16 @@
 //! protocol.
 
 mod layout;
+mod region;
 mod ring;
 pub mod rx;
-#[allow(unsafe_code)]
-mod shm;
 mod tx;
 
 pub use driver::Event;
 pub use layout::{Buffers, Layout};
+pub use region::Region;
 pub use ring::{Desc, NO_INTERRUPT, Ring};
 pub use rx::RxRing;
-pub use shm::Region;
 pub use tx::{SharedTx, TxRing};
 
 use std::sync::Arc;

@@ -3,8 +3,7 @@
 //! runs: a bit for each page of 4 KiB, from the guest's address 0 on. The front-end copies pages
 //! and clears bits meanwhile.
 
-use super::shm::Bits;
-use mem::Wake;
+use mem::{PeerMemory, Wake};
 use std::io;
 use std::os::fd::AsFd;
 
@@ -12,7 +11,7 @@ use std::os::fd::AsFd;
 pub const LOG_PAGE: u64 = 4096;
 
 /// A front-end's log.
-pub struct Log(Bits);
+pub struct Log(PeerMemory);
 
 impl Log {
     /// Maps `size` bytes of a file, from `offset` on. `wake` is raised when the file has become
@@ -21,7 +20,7 @@ impl Log {
     /// # Errors
     /// An empty log, a file that is shorter; what mmap says.
     pub fn open(fd: impl AsFd, size: u64, offset: u64, wake: Option<Wake>) -> io::Result<Self> {
-        Ok(Self(Bits::open(fd, size, offset, wake)?))
+        Ok(Self(PeerMemory::open(fd, size, offset, wake, "the log of written pages")?))
     }
 
     /// Bytes.
@@ -43,7 +42,11 @@ impl Log {
     /// Clears the log, as a front-end does; the pages that it had.
     #[cfg(feature = "tests")]
     pub fn take(&self) -> Vec<u64> {
-        self.0.take()
+        let bytes = (0..self.len()).filter_map(|n| Some((n as u64, self.0.take_bits(n)?)));
+        let pages = |(n, byte): (u64, u8)| {
+            (0..8).filter(move |bit| byte >> bit & 1 != 0).map(move |bit| 8 * n + bit)
+        };
+        bytes.flat_map(pages).collect()
     }
 
     /// Notes that bytes at this address of the guest were written. To be called behind the write:
@@ -51,7 +54,9 @@ impl Log {
     #[cold]
     pub fn written(&self, address: u64, bytes: usize) {
         let last = address + (bytes as u64).saturating_sub(1);
-        (address / LOG_PAGE..=last / LOG_PAGE).for_each(|page| self.0.set(page));
+        for page in address / LOG_PAGE..=last / LOG_PAGE {
+            self.0.set_bits(usize::try_from(page / 8).unwrap_or(usize::MAX), 1 << (page % 8));
+        }
     }
 }
 

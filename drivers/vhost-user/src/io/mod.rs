@@ -8,9 +8,8 @@ mod log;
 mod memory;
 mod packed;
 mod queue;
+mod region;
 mod rx;
-#[allow(unsafe_code)]
-mod shm;
 mod split;
 mod tx;
 mod vring;
@@ -20,8 +19,8 @@ pub use inflight::{Inflight, InflightInfo, bytes as inflight_bytes};
 pub use log::Log;
 pub use memory::{MAX_REGIONS, Memory, Piece, Pieces};
 pub use queue::{Format, Position, Queue, QueueConfig, RingAddresses, RingView, Start};
-pub use rx::NextPacket;
 #[cfg(feature = "tests")]
-pub use shm::killed;
-pub use shm::{Region, RegionInfo};
+pub use region::killed;
+pub use region::{Region, RegionInfo};
+pub use rx::NextPacket;
 pub use vring::{Vring, VringInfo};
