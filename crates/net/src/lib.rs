@@ -40,6 +40,7 @@ mod path_mtu;
 mod state;
 mod super_path;
 mod tags;
+mod taps;
 #[cfg(feature = "tests")]
 mod tests;
 mod text;
@@ -80,6 +81,7 @@ pub use path_mtu::{KnownMtus, LearnedMtu, PathMtus, TooBig};
 pub use state::{COUNTERS, STATE};
 pub use super_path::{Exit, Exits, Outlet, SuperPaths};
 pub use tags::{SentTags, TAG, Tagged, count_tags, retag};
+pub use taps::{TapDriver, TapRequest, Taps};
 pub use text::is_printable;
 pub use transmit::transmit;
 pub use usage::{TableUsage, Usage};

@@ -7,6 +7,7 @@ use crate::{
     Addresses, Adjacencies, BackboneRewrite, Checks, Column, Fib, FlowOwners, FlowRouterId,
     FrameTakers, Gso, Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, Neighbors, NextHops,
     Note, Objects, PathMtus, Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite,
+    Taps,
 };
 use graph::StateDef;
 use stats::Space;
@@ -27,6 +28,7 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Column<IpBinding>>(),
     StateDef::of::<Column<Note>>(),
     StateDef::of::<SuperPaths>(),
+    StateDef::of::<Taps>(),
     StateDef::of::<Checks<Ip4>>(),
     StateDef::of::<Checks<Ip6>>(),
     StateDef::of::<NextHops>(),

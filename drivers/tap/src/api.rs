@@ -210,7 +210,7 @@ fn create(w: &World, r: TapCreateV3) -> Result<SwIfIndex> {
     };
     let id = Some(r.id).filter(|id| *id != u32::MAX);
     let mac = (!r.use_random_mac).then(|| r.mac_address.into());
-    control::create(w, Create { id, name: None, mac, tag: r.tag, host })
+    control::create(w, Create { id, name: None, mac, tag: r.tag, is_owned: false, host })
 }
 
 fn prefix<A: Into<IpAddr> + Copy>(addr: A, len: u8, most: u8) -> Result<(A, u8)> {

@@ -89,6 +89,7 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         name: given("name"),
         mac: m.opt("mac")?,
         tag: String::new(),
+        is_owned: false,
         host,
     };
     let sw_if = control::create(w, new)?;

@@ -9,18 +9,13 @@ use graph::{RunningConfig, World};
 use net::{Interfaces, OriginalSettings};
 use std::collections::BTreeMap;
 
-/// Writes the taps. Their addresses are always written: addresses that aren't given are drawn by
-/// chance.
+/// Writes the taps, except those of features. Their addresses are always written: addresses that
+/// aren't given are drawn by chance.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let mut all = BTreeMap::new();
     for kind in [Kind::Tap, Kind::Tun] {
-        all.extend(
-            world
-                .get::<Taps>()
-                .numbered(kind)
-                .into_iter()
-                .map(|(id, sw_if, _)| (sw_if, (kind, id))),
-        );
+        let taps = world.get::<Taps>().numbered(kind).into_iter().filter(|(.., tap)| !tap.is_owned);
+        all.extend(taps.map(|(id, sw_if, _)| (sw_if, (kind, id))));
     }
     let indices: Vec<_> = all.keys().copied().collect();
     config.interfaces(indices, move |world, sw_if, lines| {

@@ -7,7 +7,7 @@ use cli::{Error, Output, Task, TaskState};
 use driver::{Links, TxOffloads, TxQueues};
 use graph::{Shared, SwIfIndex, World};
 use msg::{Pending, retval};
-use net::{Column, IfKind, Interfaces, NewInterface, Note};
+use net::{Column, IfKind, Interfaces, NewInterface, Note, TapDriver, TapRequest};
 use netlink::Namespace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -25,6 +25,8 @@ pub struct Create {
     pub mac: Option<MacAddr>,
     /// A user's note; empty for none.
     pub tag: String,
+    /// True if a feature asked for it, which then writes it to the configuration.
+    pub is_owned: bool,
     /// The host's end. An empty name is made of the number.
     pub host: Config,
 }
@@ -76,12 +78,26 @@ impl Taps {
     }
 }
 
+/// Taps for features ([`net::Taps`]).
+pub const FOR_FEATURES: TapDriver = TapDriver {
+    make: |world, request| {
+        let TapRequest { host_name, host_namespace, host_mac, host_mtu, name, ip } =
+            request.clone();
+        let kind = if ip { Kind::Tun } else { Kind::Tap };
+        let host = Config { host_namespace, kind, host_mac, host_mtu, ..Config::new(host_name) };
+        let new = Create { id: None, name, mac: None, tag: String::new(), is_owned: true, host };
+        create(world, new)
+    },
+    // Threads give the queues back a little later; the host's end goes with them.
+    delete: |world, sw_if| delete(world, sw_if).map(drop),
+};
+
 /// Makes a tap and its end on the host. It is down at first.
 ///
 /// # Errors
 /// A number or name that is in use; what the kernel says.
 pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
-    let Create { id, name, mac, tag, host: mut config } = new;
+    let Create { id, name, mac, tag, is_owned, host: mut config } = new;
     if config.attach && config.host_name.is_empty() {
         return Err(Error::usage("attach needs the host-if-name of what is there")
             .retval(retval::INVALID_VALUE));
@@ -118,7 +134,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let ip = config.kind == Kind::Tun;
     let (csum, gso) = (config.csum_offload || config.gso, config.gso);
     let tx_offloads = TxOffloads { csum, gso, udp_gso: gso };
-    let (device, rx, tx) = TapDevice::new(config, open).map_err(failed(&doing))?;
+    let (device, rx, tx) = TapDevice::new(config, open, is_owned).map_err(failed(&doing))?;
     let device = Arc::new(device);
     // Threads share queues: the kernel takes frames for one from several at a time.
     let tx = (0..world.threads()).filter_map(|thread| tx.get(thread % tx.len()).cloned()).collect();

@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 pub struct TapDevice {
     pub config: Config,
+    /// True if a feature writes it to the configuration.
+    pub is_owned: bool,
     pub rx: RxQueues<TapRx>,
     pub tx: TxQueues<TxQueue>,
     longest: Arc<Longest>,
@@ -35,7 +37,11 @@ pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
 
 impl TapDevice {
     /// Takes over a tap that was just opened; its queues are returned.
-    pub fn new(config: Config, open: Tap) -> io::Result<(Self, Vec<TapRx>, Vec<TxQueue>)> {
+    pub fn new(
+        config: Config,
+        open: Tap,
+        is_owned: bool,
+    ) -> io::Result<(Self, Vec<TapRx>, Vec<TxQueue>)> {
         let Tap { link, rx, tx, host } = open;
         let rtnl = match host.namespace() {
             Some(namespace) => Rtnl::in_namespace(namespace)?,
@@ -51,6 +57,7 @@ impl TapDevice {
         Ok((
             Self {
                 config,
+                is_owned,
                 rx: RxQueues::default(),
                 tx: TxQueues::default(),
                 longest,

@@ -50,7 +50,7 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     start: |world| {
         driver::start(world);
-        Ok(())
+        world.get::<net::Taps>().register(control::FOR_FEATURES)
     },
     unmoved: &[(
         "/err/virtio-input/*",
