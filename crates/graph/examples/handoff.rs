@@ -2,9 +2,9 @@
 //! TSC clocks of a packet that is handed over to another thread:
 //! `cargo run --release -p ferrovia-graph --example handoff`.
 //!
-//! Both threads' graphs run in one thread, one after the other, so no time is lost to the scheduler,
-//! and no cache line changes its core. The packets go through an input and two nodes; without a
-//! handoff they stay in the first graph. A figure is the median over blocks.
+//! Both threads' graphs run in one thread, one after the other, so no time is lost to the
+//! scheduler, and no cache line changes its core. The packets go through an input and two nodes;
+//! without a handoff they stay in the first graph. A figure is the median over blocks.
 
 use buffer::{Buffer, Owned};
 use graph::{

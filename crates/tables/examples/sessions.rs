@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Clocks (of the TSC) per operation on tables of sessions, beside `std::collections::HashMap` with a list of
-//! times: `cargo run --release -p ferrovia-tables --example sessions [sessions...]`.
+//! Clocks (of the TSC) per operation on tables of sessions, beside `std::collections::HashMap` with
+//! a list of times: `cargo run --release -p ferrovia-tables --example sessions [sessions...]`.
 //!
 //! Keys are those of IPv4 sessions, operations come in random order, and both tables take turns,
-//! block by block. A figure is the median of the blocks. A session has a timer and is in a list; the
-//! map has neither, and sweeps over all its entries to find those that have ended.
+//! block by block. A figure is the median of the blocks. A session has a timer and is in a list;
+//! the map has neither, and sweeps over all its entries to find those that have ended.
 
 use rustix::time::{ClockId, clock_gettime};
 use simd::tsc_hz;

@@ -6,7 +6,7 @@
 //!   tested against.
 //! * [`MacTable`] — MAC addresses of bridge domains, learned and looked up by workers without a
 //!   lock.
-//! * [`Sessions`] — sessions of one thread, by keys that senders choose, with timeouts and orders by
+//! * [`Sessions`] — sessions of one thread, by keys that senders choose, with timeouts and lists by
 //!   age.
 //! * [`Mixer`] — hashes of such keys.
 //! * [`HashIndex`] — entries by hash, for tables of whole keys that control changes.

@@ -100,7 +100,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
     pub fn new(world: &World, thread: ThreadIndex, kind: Kind) -> Self {
         let placement = Placement::new(world, thread);
         let seed = RandomState::new().hash_one(thread);
-        let table = Sessions::new(seed, Sessions::<Key<F::Addr>, D, 2>::MAX, 1);
+        let table = Sessions::new(seed, u32::MAX, 1);
         let kept = world.pool.share(Reservation::REASSEMBLY, thread.0, world.threads()).quota();
         Self { placement, table, reassembly: world.get(), kind, spare: Vec::new(), kept }
     }

@@ -3,8 +3,8 @@
 //! lines.
 //!
 //! A line has eight cells; a cell is 32 bits of the hash and the index of an entry, so nearly all
-//! entries that are compared are the right ones. The lower bits of the hash give an entry's home. An
-//! entry whose home is full is in the next line with room, and all lines between are full: the
+//! entries that are compared are the right ones. The lower bits of the hash give an entry's home.
+//! An entry whose home is full is in the next line with room, and all lines between are full: the
 //! lookup of an absent key ends at the first line with room, mostly in its home.
 //!
 //! The array grows by one home at a time: an insertion may split one line, by the hashes in the

@@ -2,9 +2,10 @@
 //! A hierarchical timer wheel (Varghese and Lauck 1987): the slots in which deadlines are.
 //!
 //! A slot of level n is 64ⁿ ticks long. The level of a deadline is that of the highest group of six
-//! bits in which it differs from the present, and the group is its slot. So all slots of a level lie
-//! in the present slot of the next level, and a bit for each slot that isn't empty gives the next one
-//! due without a walk. When a slot begins, its entries are put where their deadlines are then.
+//! bits in which it differs from the present, and the group is its slot. So all slots of a level
+//! lie in the present slot of the next level, and a bit for each slot that isn't empty gives the
+//! next one due without a walk. When a slot begins, its entries are put where their deadlines are
+//! then.
 
 /// Bits of a deadline that select a slot of a level.
 const BITS: u32 = 6;
