@@ -84,7 +84,7 @@ fn each_wrong_field_is_refused_by_name() {
     refused(with(vec![good(), good()]), "region index");
     refused(with(vec![(region(0, LEN), None)]), "missing memory");
     refused(with(vec![(region(0, LEN + 1), Some(memory()))]), "longer than its file");
-    refused(with(vec![(region(0, 0), Some(memory()))]), "longer than its file");
+    refused(with(vec![(region(0, 0), Some(memory()))]), "a region is empty");
     refused(with(vec![(region(0, u64::MAX), Some(memory()))]), "4 GiB");
     refused(with(vec![(region(0, LEN), Some(event()))]), "memfd");
     // Rings.
