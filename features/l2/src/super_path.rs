@@ -2,13 +2,13 @@
 //! `l2-super-path`: `ethernet-input`, `l2-input`, `l2-learn`, `l2-fwd`, `l2-output` and the
 //! interface's output for ordinary frames, in one node.
 //!
-//! It is on the arc of received frames (`device-input`, or `tunnel-input-ethernet`) of ports whose received frames pass only learning and
-//! forwarding. An ordinary frame is a unicast frame whose source is known at this port, and has
-//! been seen in this unit of the clock, and whose destination is known at a port that neither
-//! rewrites nor filters frames and has no feature. It goes directly to the driver's transmit node.
-//! In a cross-connect all unicast frames are ordinary. Any other frame goes to `ethernet-input`
-//! unchanged and uncounted: the graph is complete, and this node gives the same results, sooner.
-//! Traced frames take the graph, so a trace shows every step.
+//! It is on the arc of received frames of ports (`device-input`, or `tunnel-input-ethernet`) whose
+//! received frames pass only learning and forwarding. An ordinary frame is a unicast frame whose
+//! source is known at this port, and has been seen in this unit of the clock, and whose destination
+//! is known at a port that neither rewrites nor filters frames and has no feature. It goes directly
+//! to the driver's transmit node. In a cross-connect all unicast frames are ordinary. Any other
+//! frame goes to `ethernet-input` unchanged and uncounted: the graph is complete, and this node
+//! gives the same results, sooner. Traced frames take the graph, so a trace shows every step.
 
 mod target;
 

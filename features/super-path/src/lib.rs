@@ -4,11 +4,11 @@
 //! node.
 //!
 //! It stands last on the arc of received frames of Ethernet interfaces that carry IP: of devices,
-//! and of tunnels whose packets are frames. An ordinary
-//! packet is one that was received in one piece for our MAC address, whose headers are usual, which
-//! all features on its path let pass, and whose route leads to a resolved neighbour over a link
-//! that takes it. It goes straight to the driver's transmit node. Any other packet goes on to
-//! `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node
+//! and of tunnels whose packets are frames. An ordinary packet is one that was received in one
+//! piece for our MAC address, whose headers are usual, which all features on its path let pass, and
+//! whose route leads to a resolved neighbour, or into a link without layer-2 header, that takes it.
+//! It goes straight to the transmit node of the driver, or of the tunnel. Any other packet goes on
+//! to `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node
 //! gives the same results, sooner. Traced packets take the graph, so a trace shows every step.
 //!
 //! A feature of received packets with a [`net::Check`] is evaluated here, for a block of packets at

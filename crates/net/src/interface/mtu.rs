@@ -29,7 +29,7 @@ pub struct Mtus {
 }
 
 impl Mtus {
-    /// Those of a new interface, whose link has this MTU.
+    /// The MTUs of a new interface, whose link has this one.
     pub(super) fn of_link(mtu: u16) -> Self {
         Self { own: [mtu, 0, 0, 0, 0], configured: None, limit: None }
     }
