@@ -27,13 +27,8 @@ mod toeplitz;
 use control::SoftRss;
 use graph::{Feature, NodeDef, Plugin, Script, StateDef};
 
-const fn in_tunnel<C: flow::Content>() -> Feature {
-    Feature {
-        arc: C::ARC,
-        node: C::NODE,
-        before: &["l2-super-path", "super-path"],
-        after: &["pcap-capture"],
-    }
+const fn in_tunnel<C: flow::Content>(before: &'static [&'static str]) -> Feature {
+    Feature { arc: C::ARC, node: C::NODE, before, after: &["pcap-capture"] }
 }
 
 /// Receive-side scaling in software.
@@ -55,9 +50,9 @@ pub static PLUGIN: Plugin = Plugin {
             before: &["bond-input", "span-input", "l2-patch", "super-path"],
             after: &["pcap-capture"],
         },
-        in_tunnel::<flow::Frames>(),
-        in_tunnel::<flow::Packets4>(),
-        in_tunnel::<flow::Packets6>(),
+        in_tunnel::<flow::Frames>(&["l2-super-path", "super-path"]),
+        in_tunnel::<flow::Packets4>(&[]),
+        in_tunnel::<flow::Packets6>(&[]),
     ],
     cli: self::cli::COMMANDS,
     config: control::write_config,

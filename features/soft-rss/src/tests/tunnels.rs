@@ -50,8 +50,12 @@ impl Node for Sent {
     }
 }
 
-const fn inside(arc: &'static str, after: &'static [&'static str]) -> Feature {
-    Feature { arc, node: "test-inside", before: &["super-path"], after }
+const fn inside(
+    arc: &'static str,
+    before: &'static [&'static str],
+    after: &'static [&'static str],
+) -> Feature {
+    Feature { arc, node: "test-inside", before, after }
 }
 
 static TUNNELS: Plugin = Plugin {
@@ -59,9 +63,9 @@ static TUNNELS: Plugin = Plugin {
     state: &[StateDef::of::<Wire>()],
     nodes: &[NodeDef::input::<TestInput>(), NodeDef::of::<Inside>()],
     features: &[
-        inside("tunnel-input-ethernet", &["soft-rss-tunnel-ethernet"]),
-        inside("tunnel-input-ip4", &["soft-rss-tunnel-ip4"]),
-        inside("tunnel-input-ip6", &["soft-rss-tunnel-ip6"]),
+        inside("tunnel-input-ethernet", &["super-path"], &["soft-rss-tunnel-ethernet"]),
+        inside("tunnel-input-ip4", &[], &["soft-rss-tunnel-ip4"]),
+        inside("tunnel-input-ip6", &[], &["soft-rss-tunnel-ip6"]),
     ],
     ..Plugin::EMPTY
 };
