@@ -58,16 +58,17 @@ pub enum Verdict {
     Absent,
 }
 
-/// The checksum of one packet.
+/// Where the checksum of one packet stands, and what it is of.
 struct ChecksumField {
-    /// Offset of the field, counted from the IP header.
-    field: usize,
+    /// Offset of the upper layer, counted from the IP header.
+    upper: usize,
+    /// Offset of the field in the upper layer.
+    at: usize,
     /// Value of the field.
     held: u16,
-    /// The sum over pseudo-header and upper layer, the field left out: only so does a message of
-    /// zeros (an ICMP echo reply can be one) get the checksum 0xffff and not 0.
-    sum: Sum,
-    udp: bool,
+    /// Bytes of the upper layer that the checksum is of.
+    len: usize,
+    protocol: IpProtocol,
 }
 
 /// The sum that an upper layer of `len` bytes starts with: the pseudo-header, or nothing for ICMP.
@@ -81,55 +82,71 @@ pub(crate) fn pseudo_sum(packet: &[u8], protocol: IpProtocol, len: usize) -> Opt
     }
 }
 
-fn find<'a>(
-    head: &'a [u8],
-    rest: impl IntoIterator<Item = &'a [u8]>,
-) -> Result<ChecksumField, L4Error> {
-    let upper = UpperLayer::find(head)?;
-    if upper.is_fragment() {
-        return Err(L4Error::Fragment);
-    }
-    if upper.routed {
-        return Err(L4Error::Routed);
-    }
-    let at = match (upper.protocol, head[0] >> 4) {
-        (IpProtocol::TCP, _) => TcpHeader::CHECKSUM_OFFSET,
-        (IpProtocol::UDP, _) => UdpHeader::CHECKSUM_OFFSET,
-        (IpProtocol::ICMP, 4) | (IpProtocol::ICMP6, 6) => IcmpHeader::CHECKSUM_OFFSET,
-        (protocol, _) => return Err(L4Error::Protocol(protocol)),
-    };
-    let body = head.get(upper.offset..).ok_or(L4Error::Truncated)?;
-    let held = U16::view_at(body, at).ok_or(L4Error::Truncated)?.get();
-    let mut len = upper.payload_len();
-    if len < at + 2 {
-        return Err(L4Error::Truncated);
-    }
-    let udp = upper.protocol == IpProtocol::UDP;
-    if udp {
-        let said = UdpHeader::view(body).map_or(0, |udp| usize::from(udp.len.get()));
-        if said < UdpHeader::LEN || said > len {
-            return Err(L4Error::Length);
+impl ChecksumField {
+    /// Finds it in a packet that begins with `head`.
+    fn find(head: &[u8]) -> Result<Self, L4Error> {
+        let upper = UpperLayer::find(head)?;
+        if upper.is_fragment() {
+            return Err(L4Error::Fragment);
         }
-        len = said;
+        if upper.routed {
+            return Err(L4Error::Routed);
+        }
+        let at = match (upper.protocol, head[0] >> 4) {
+            (IpProtocol::TCP, _) => TcpHeader::CHECKSUM_OFFSET,
+            (IpProtocol::UDP, _) => UdpHeader::CHECKSUM_OFFSET,
+            (IpProtocol::ICMP, 4) | (IpProtocol::ICMP6, 6) => IcmpHeader::CHECKSUM_OFFSET,
+            (protocol, _) => return Err(L4Error::Protocol(protocol)),
+        };
+        let body = head.get(upper.offset..).ok_or(L4Error::Truncated)?;
+        let held = U16::view_at(body, at).ok_or(L4Error::Truncated)?.get();
+        let mut len = upper.payload_len();
+        if len < at + 2 {
+            return Err(L4Error::Truncated);
+        }
+        if upper.protocol == IpProtocol::UDP {
+            let said = UdpHeader::view(body).map_or(0, |udp| usize::from(udp.len.get()));
+            if said < UdpHeader::LEN || said > len {
+                return Err(L4Error::Length);
+            }
+            len = said;
+        }
+        Ok(Self { upper: upper.offset, at, held, len, protocol: upper.protocol })
     }
-    let mut left = len - 2;
-    // Bytes behind the datagram are padding of the link.
-    let mut take = |part: &'a [u8]| {
-        let (taken, _) = part.split_at(part.len().min(left));
-        left -= taken.len();
-        taken
-    };
-    // Most packets have no parts but the head. The field is at an even offset.
-    let (before, behind) = (take(&body[..at]), take(&body[at + 2..]));
-    let rest = Sum::of_parts(rest.into_iter().map(&mut take)).at(behind.len());
-    let sum = pseudo_sum(head, upper.protocol, len).ok_or(L4Error::Truncated)?
-        + Sum::of(before)
-        + Sum::of(behind)
-        + rest;
-    if left > 0 {
-        Err(L4Error::Truncated)
-    } else {
-        Ok(ChecksumField { field: upper.offset + at, held, sum, udp })
+
+    fn is_udp(&self) -> bool {
+        self.protocol == IpProtocol::UDP
+    }
+
+    /// The sum over pseudo-header and upper layer, the field left out: only so does a message of
+    /// zeros (an ICMP echo reply can be one) get the checksum 0xffff and not 0.
+    fn sum<'a>(
+        &self,
+        head: &'a [u8],
+        rest: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Sum, L4Error> {
+        let body = &head[self.upper..];
+        let mut left = self.len - 2;
+        // Bytes behind the datagram are padding of the link.
+        let mut take = |part: &'a [u8]| {
+            let (taken, _) = part.split_at(part.len().min(left));
+            left -= taken.len();
+            taken
+        };
+        // Most packets have no parts but the head. The field is at an even offset.
+        let (before, behind) = (take(&body[..self.at]), take(&body[self.at + 2..]));
+        let rest = Sum::of_parts(rest.into_iter().map(&mut take)).at(behind.len());
+        let sum = pseudo_sum(head, self.protocol, self.len).ok_or(L4Error::Truncated)?
+            + Sum::of(before)
+            + Sum::of(behind)
+            + rest;
+        if left > 0 { Err(L4Error::Truncated) } else { Ok(sum) }
+    }
+
+    /// Returns true if a packet with these parts has all bytes that the checksum is of.
+    fn is_whole<'a>(&self, head: &[u8], rest: impl IntoIterator<Item = &'a [u8]>) -> bool {
+        let have = head.len() - self.upper;
+        have >= self.len || have + rest.into_iter().map(<[u8]>::len).sum::<usize>() >= self.len
     }
 }
 
@@ -140,8 +157,10 @@ pub fn compute_parts<'a>(
     head: &'a [u8],
     rest: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<(usize, u16), L4Error> {
-    let found = find(head, rest)?;
-    Ok((found.field, if found.udp { found.sum.finish_udp() } else { found.sum.finish() }))
+    let field = ChecksumField::find(head)?;
+    let sum = field.sum(head, rest)?;
+    let value = if field.is_udp() { sum.finish_udp() } else { sum.finish() };
+    Ok((field.upper + field.at, value))
 }
 
 /// Computes and writes the checksum of TCP, UDP, ICMP or ICMPv6 in the IPv4 or IPv6 packet at
@@ -163,12 +182,17 @@ pub fn verify_parts<'a>(
     head: &'a [u8],
     rest: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<Verdict, L4Error> {
-    let found = find(head, rest)?;
-    Ok(match (found.udp && found.held == 0, found.sum.with_u16(found.held).is_valid()) {
-        (true, _) => Verdict::Absent,
-        (_, true) => Verdict::Valid,
-        (_, false) => Verdict::Invalid,
-    })
+    let field = ChecksumField::find(head)?;
+    if field.is_udp() && field.held == 0 {
+        // Nothing is summed for datagrams without a checksum, as most of tunnels are.
+        return if field.is_whole(head, rest) {
+            Ok(Verdict::Absent)
+        } else {
+            Err(L4Error::Truncated)
+        };
+    }
+    let is_valid = field.sum(head, rest)?.with_u16(field.held).is_valid();
+    Ok(if is_valid { Verdict::Valid } else { Verdict::Invalid })
 }
 
 /// Completes a partial checksum as `virtio_net_hdr` describes it (`csum_start`, `csum_offset`,

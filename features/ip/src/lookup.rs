@@ -4,7 +4,7 @@
 use crate::exits::{Exits, Outward};
 use crate::family::{Ip, error};
 use crate::flow;
-use crate::rewrite;
+use crate::rewrite::NextHop;
 use crate::route_counts::RouteCounts;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
@@ -323,6 +323,17 @@ pub struct Departure<F: Ip> {
     super_paths: Arc<SuperPaths>,
     outward: Outward,
     exits: Exits,
+    /// The adjacency of the packet before, which mostly is the next one's too.
+    last: Option<(AdjIndex, Option<Way>)>,
+    /// Packets that have left over it and aren't counted yet, and their bytes.
+    left: (u64, u64),
+}
+
+/// The way of ordinary packets over an adjacency.
+#[derive(Clone, Copy)]
+struct Way {
+    next_hop: NextHop,
+    tx: NodeIndex,
 }
 
 impl<F: Ip> Departure<F> {
@@ -334,6 +345,8 @@ impl<F: Ip> Departure<F> {
             super_paths: world.get(),
             outward: Outward::new::<F>(world, thread),
             exits: Exits::new(),
+            last: None,
+            left: (0, 0),
         }
     }
 
@@ -347,26 +360,50 @@ impl<F: Ip> Departure<F> {
         flow: Option<u32>,
         cx: &Cx<'_, TRACED>,
     ) -> Option<NodeIndex> {
-        let adj = self.onward.find(b, adj, table, flow, cx.turn)?;
-        if TRACED || b.flags.contains(Flags::TRACED) || !self.super_paths.on() {
+        let Self { onward, path_mtus, super_paths, outward, exits, last, left } = self;
+        let adj = onward.find(b, adj, table, flow, cx.turn)?;
+        if TRACED || b.flags.contains(Flags::TRACED) {
             return Some(adj.next);
         }
-        let views = self.onward.0.interfaces.views(cx.turn);
-        let least = self.path_mtus.known(cx.turn).least();
-        let exit = self.outward.find(&mut self.exits, (adj.tx_if, adj.output), views, cx);
-        if let Some(exit) = exit.filter(|exit| exit.to.tags.count() == 0)
-            && let Some(bytes) = rewrite::depart::<F>(b, adj, least)
+        let at = b.scratch::<IpMeta>().adj();
+        if last.is_none_or(|(last, _)| last != at) {
+            settle(*last, left, outward);
+            let views = onward.0.interfaces.views(cx.turn);
+            let least = path_mtus.known(cx.turn).least();
+            let way = super_paths.on().then(|| {
+                let next_hop = NextHop::to_station(adj, least)?;
+                let exit = outward.find(exits, (adj.tx_if, adj.output), views, cx)?;
+                (exit.to.tags.count() == 0).then_some(Way { next_hop, tx: exit.to.tx })
+            });
+            *last = Some((at, way.flatten()));
+        }
+        if let Some((_, Some(Way { next_hop, tx }))) = *last
+            && next_hop.take::<F>(b).is_some()
         {
-            exit.count(bytes);
-            return Some(exit.to.tx);
+            left.0 += 1;
+            left.1 += b.packet_len() as u64;
+            return Some(tx);
         }
         Some(adj.next)
     }
 
-    /// Counts what has left. To be called at the end of each frame.
+    /// Counts what has left. To be called at the end of each frame, as interfaces and routes may
+    /// change after it.
     #[inline(always)]
     pub fn end(&mut self) {
+        settle(self.last.take(), &mut self.left, &self.outward);
         self.exits.settle(&self.outward.lanes);
+    }
+}
+
+/// Counts packets, and their bytes, that have left by a way.
+#[inline(always)]
+fn settle(last: Option<(AdjIndex, Option<Way>)>, left: &mut (u64, u64), outward: &Outward) {
+    let (packets, bytes) = std::mem::take(left);
+    if let Some((_, Some(way))) = last
+        && packets != 0
+    {
+        outward.lanes.tx.unicast(way.next_hop.tx_if as usize, packets, bytes);
     }
 }
 

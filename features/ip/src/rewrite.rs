@@ -122,8 +122,8 @@ const ASIDE: Flags =
 /// State common to all packets over one adjacency with an ordinary header, on an interface without
 /// features. By value: fields behind a reference are read again after every store to a packet.
 #[derive(Clone, Copy)]
-struct NextHop {
-    tx_if: u32,
+pub struct NextHop {
+    pub tx_if: u32,
     mtu: usize,
     /// First and last bytes of the layer-2 header.
     ends: [[u8; 8]; 2],
@@ -145,9 +145,17 @@ impl NextHop {
         })
     }
 
+    /// Of an adjacency that leads to one station; frames to groups are counted separately. `least`
+    /// is the least path MTU.
+    #[inline(always)]
+    pub fn to_station(adj: &Adj, least: usize) -> Option<Self> {
+        let is_rewrite = adj.kind == AdjKind::Rewrite;
+        Self::of(adj, least).filter(|this| is_rewrite && this.ends[0][0] & 1 == 0)
+    }
+
     /// Forwards a usual packet; `None` for one that needs a closer look.
     #[inline(always)]
-    fn take<F: Ip>(self, b: &mut Buffer) -> Option<To> {
+    pub fn take<F: Ip>(self, b: &mut Buffer) -> Option<To> {
         if b.headroom() < self.header_len || !may_pass::<F>(b, self.tx_if, self.mtu) {
             return None;
         }
@@ -155,19 +163,6 @@ impl NextHop {
         let [first, last] = self.ends;
         b.push_ends(&first, &last, self.header_len).then_some(self.to)
     }
-}
-
-/// Forwards a usual packet over an adjacency with an ordinary header to one station; returns the
-/// bytes of its frame. `None`, and nothing is changed, for others. `least` is the least path MTU.
-#[inline(always)]
-pub fn depart<F: Ip>(b: &mut Buffer, adj: &Adj, least: usize) -> Option<u32> {
-    if adj.kind != AdjKind::Rewrite {
-        return None;
-    }
-    // Frames to groups are counted separately.
-    let way = NextHop::of(adj, least).filter(|way| way.ends[0][0] & 1 == 0)?;
-    way.take::<F>(b)?;
-    Some(b.packet_len() as u32)
 }
 
 /// Decrements the TTL or hop limit and returns true for a usual packet: received as unicast, fits,

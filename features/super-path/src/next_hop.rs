@@ -90,7 +90,19 @@ impl NextHop {
         if self.header_len == ETHERNET {
             return self.send_short::<F, true>(b, onward);
         }
+        if self.header_len == 0 {
+            return self.send_bare::<F>(b, onward);
+        }
         self.send_long::<F>(b, onward)
+    }
+
+    /// The same, for a link without layer-2 header.
+    #[inline(always)]
+    fn send_bare<F: Protocol>(&self, b: &mut Buffer, onward: Onward) -> Option<()> {
+        F::write(b, onward.word, None)?;
+        b.truncate(ETHERNET + onward.total as usize);
+        b.tx_if = self.tx_if;
+        b.pull(ETHERNET).then_some(())
     }
 
     /// The same, for headers of other lengths. By value, as the type says: loops keep the next hop
@@ -116,7 +128,7 @@ impl NextHop {
         b.tx_if = self.tx_if;
         let [first, last] = self.ends.bytes();
         let pulled = b.pull(ETHERNET);
-        let pushed = self.header_len == 0 || b.push_ends(&first, &last, self.header_len);
+        let pushed = b.push_ends(&first, &last, self.header_len);
         debug_assert!(pulled && pushed);
         Some(())
     }
