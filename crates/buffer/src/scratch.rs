@@ -6,7 +6,7 @@ pub const SCRATCH_WORDS: usize = 6;
 
 /// A type that may live in a buffer's scratch of 24 bytes: it belongs to the edge the packet is on.
 ///
-/// Implement it by [`scratch!`](crate::scratch), which checks the size.
+/// Implement it by [`scratch!`](crate::scratch!), which checks the size.
 pub trait Scratch: Copy + Default + 'static {
     /// Tells scratch types apart in debug builds; made from the type's name.
     const TAG: u32;

@@ -199,7 +199,7 @@ impl Wrapper {
     }
 
     /// True if a super-packet gets its headers as a whole, because the feature `gso` of the
-    /// interface that it leaves by asks for it ([`net::Interface::gso`]), and its segments, with
+    /// interface that it leaves by asks for it ([`net::Gso`]), and its segments, with
     /// these headers, would be too long. The outer packet is fragmented then, which is VPP's
     /// behaviour only: where the fragments are put together, the inner packet is as large as no
     /// link carries.

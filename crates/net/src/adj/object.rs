@@ -36,7 +36,7 @@ pub struct ObjectType {
     /// while the routes are locked.
     pub over: fn(&World, u32) -> Option<Tracked>,
     /// Returns the header that the node puts in front of packets, at most
-    /// [`MAX_REWRITE`](super::MAX_REWRITE) bytes, if it is the same for all: [`Adj::rewrite`] and
+    /// [`MAX_REWRITE`] bytes, if it is the same for all: [`Adj::rewrite`] and
     /// [`Adj::put`] have it. Called while the routes are locked.
     pub header: fn(&World, u32) -> Vec<u8>,
     /// Reports that the first path of a link type leads to the object (true), before packets take

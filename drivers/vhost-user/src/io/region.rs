@@ -114,7 +114,7 @@ impl Deref for Region {
     }
 }
 
-/// False in tests that have killed this thread ([`killed`]).
+/// False in tests that have killed this thread (the module `killed`).
 #[inline(always)]
 fn is_alive() -> bool {
     #[cfg(feature = "tests")]
