@@ -2,25 +2,17 @@
 //! The super-path gives what the graph gives: two routers, one with and one without it, get the
 //! same frames and the same commands, and have to send the same bytes and count the same.
 
-use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
-use std::sync::{Arc, Mutex};
-
-use buffer::Buffer;
-use daemon::plugins;
-use graph::counters::ERRORS;
+use graph::SwIfIndex;
 use graph::drive::Bench;
-use graph::{Cx, Next, Node, SwIfIndex};
-use net::drive::ethernet;
-use net::{
-    Addresses, Adjacencies, Fib, IfCounters, Interfaces, Neighbor, Neighbors, Path, PathKind,
-    Routes, Source, TableIndex,
-};
+use net::{Addresses, Fib, Neighbor, Neighbors, Path, PathKind, Source, TableIndex};
+use router::{Pair, Router, lines};
+use std::net::Ipv6Addr;
 use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
 use wire::{Ip6, MacAddr};
 
 mod enabled;
+mod router;
 mod tagged;
 mod tunnels;
 
@@ -29,34 +21,6 @@ const SEED: u64 = 20_261_121;
 const INTERFACES: u32 = 5;
 /// Frames after which both routers are changed.
 const CHANGE_EVERY: usize = 10_000;
-
-type Sent = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
-
-/// Notes what an interface sends.
-struct Record(Sent);
-
-#[derive(Next, Clone, Copy)]
-enum RecordTo {
-    #[free]
-    Sent,
-}
-
-impl Node for Record {
-    const NAME: &'static str = "record-tx";
-    type Next = RecordTo;
-    type Trace = ();
-
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> RecordTo {
-        let bytes = b.segments().flatten().copied().collect();
-        self.0.lock().expect("no panic inside").push((b.tx_if, bytes));
-        RecordTo::Sent
-    }
-}
-
-struct Router {
-    bench: Bench,
-    sent: Sent,
-}
 
 /// The last two have the same.
 fn own_mac(i: u32) -> MacAddr {
@@ -178,127 +142,12 @@ const CHANGES: &[[&str; 2]] = &[
     ],
 ];
 
-/// Routes, adjacencies and counters of theirs whose number matters; those behind are added up.
-const NUMBERED: usize = 400;
-const NUMBERS: usize = 12_000;
-
-impl Router {
-    fn new(super_path: bool) -> Self {
-        Self::with(super_path, |bench| {
-            lines(bench, CONFIGURATION);
-            six(bench);
-            lines(bench, CONFIGURATION6);
-        })
-    }
-
-    fn with(super_path: bool, configure: impl FnOnce(&mut Bench)) -> Self {
-        // Without features that act at times of their own.
-        let quiet: Vec<_> = plugins::ALL
-            .iter()
-            .copied()
-            .filter(|p| !["ip6-nd", "ip-reassembly"].contains(&p.name))
-            .collect();
-        let mut bench = Bench::new(quiet.leak());
-        let sent = Sent::default();
-        let interfaces = bench.world.get::<Interfaces>();
-        for i in 1..=INTERFACES {
-            let new = ethernet(format!("e{i}"), own_mac(i));
-            let sent = sent.clone();
-            let tx = move |_: &_, _, _| Record(sent.clone());
-            let sw_if = interfaces.create(&bench.world, new, tx).expect("created");
-            assert_eq!(sw_if, SwIfIndex(i));
-            interfaces.set_admin(&bench.world, sw_if, true).expect("up");
-        }
-        configure(&mut bench);
-        bench
-            .cli(if super_path { "set super-path on" } else { "set super-path off" })
-            .expect("switched");
-        bench.settle();
-        Self { bench, sent }
-    }
-
-    /// As a driver does.
-    fn send(&mut self, frames: &[(u32, Vec<u8>)]) {
-        let bench = &mut self.bench;
-        bench.rt.receive();
-        for (rx_if, frame) in frames {
-            bench.arrive(SwIfIndex(*rx_if), frame);
-        }
-        // Time enough for as many errors as there are packets.
-        bench.world.clock.adjust(10_000_000);
-        bench.settle();
-        bench.world.qsbr.collect();
-    }
-
-    fn take_sent(&self) -> Vec<(u32, Vec<u8>)> {
-        let mut sent = std::mem::take(&mut *self.sent.lock().expect("no panic inside"));
-        // The router's own errors are numbered as they are made; their order doesn't matter.
-        for (_, frame) in &mut sent {
-            let is_tag =
-                |at: usize| matches!(frame.get(at..at + 2), Some([0x81, 0] | [0x88, 0xa8]));
-            let ip = 14 + (12..).step_by(4).take_while(|at| is_tag(*at)).count() * 4;
-            if frame.len() >= ip + 20
-                && frame[ip - 2..ip] == [8, 0]
-                && frame[ip + 8..ip + 10] == [255, 1]
-            {
-                frame[ip + 4..ip + 6].fill(0);
-                frame[ip + 10..ip + 12].fill(0);
-            }
-        }
-        sent.sort_unstable();
-        sent
-    }
-
-    /// Everything that is counted but by nodes.
-    fn counted(&self) -> BTreeMap<String, u64> {
-        let world = &self.bench.world;
-        let mut all = BTreeMap::new();
-        let errors = world.stats.simple(ERRORS);
-        for (i, reason) in world.reasons().into_iter().enumerate() {
-            all.insert(format!("{}: {}", reason.node, reason.text), errors.sum(i));
-        }
-        let counters = world.get::<IfCounters>();
-        for i in 0..world.get::<Interfaces>().max() {
-            for (name, counter) in counters.simple() {
-                all.insert(format!("{name} {i}"), counter.sum(i));
-            }
-            for (name, counter) in counters.combined() {
-                let (packets, bytes) = counter.sum(i);
-                all.insert(format!("{name} packets {i}"), packets);
-                all.insert(format!("{name} bytes {i}"), bytes);
-            }
-        }
-        let (routes, adjacencies) = (world.get::<Routes>(), world.get::<Adjacencies>());
-        for (name, counter) in
-            [("to", &routes.to), ("via", &routes.via), ("adjacency", &adjacencies.counters)]
-        {
-            let mut sums: Vec<_> = (0..NUMBERS).map(|i| counter.sum(i)).collect();
-            let rest = sums.drain(NUMBERED..).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-            sums.push(rest);
-            for (i, (packets, bytes)) in sums.into_iter().enumerate() {
-                all.insert(format!("{name} packets {i}"), packets);
-                all.insert(format!("{name} bytes {i}"), bytes);
-            }
-        }
-        all
-    }
-
-    /// Packets that took the node.
-    fn through(&self, node: &str) -> u64 {
-        self.bench
-            .world
-            .stats
-            .simple(graph::counters::VECTORS)
-            .sum(self.bench.index(node).0 as usize)
-    }
-}
-
-/// Commands, one after the other.
-#[track_caller]
-fn lines(bench: &mut Bench, lines: &[&str]) {
-    for line in lines {
-        bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-    }
+fn make(super_path: bool) -> Router {
+    Router::with(super_path, |bench| {
+        lines(bench, CONFIGURATION);
+        six(bench);
+        lines(bench, CONFIGURATION6);
+    })
 }
 
 /// IPv6 as IPv4.
@@ -414,32 +263,13 @@ fn ordinary(i: u32) -> [Vec<Vec<u8>>; 2] {
     [ip4.flat_map(lengths).collect(), ip6.flat_map(lengths).collect()]
 }
 
-/// Fails if the routers sent different packets, and shows a few of the differences.
-#[track_caller]
-fn same(with: &[(u32, Vec<u8>)], without: &[(u32, Vec<u8>)], when: &str) {
-    let show = |all: &[(u32, Vec<u8>)], others: &[(u32, Vec<u8>)]| {
-        let only = all.iter().filter(|p| !others.contains(p)).take(3);
-        only.map(|(tx_if, bytes)| format!("to {tx_if}: {:02x?}", &bytes[..bytes.len().min(80)]))
-            .collect::<Vec<_>>()
-    };
-    if with != without {
-        let (more, less) = (show(with, without), show(without, with));
-        panic!(
-            "{when}: only with the super-path {more:#?}, only without {less:#?} ({} and {})",
-            with.len(),
-            without.len()
-        );
-    }
-}
-
 #[test]
 fn same_bytes_same_counters_with_and_without() {
-    let mut with = Router::new(true);
-    let mut without = Router::new(false);
+    let mut pair = Pair::new(make);
     let mut mutator = Mutator::new(SEED);
     let bases: Vec<_> = (1..=INTERFACES).map(bases).collect();
     let ordinary: Vec<_> = (1..=INTERFACES).map(ordinary).collect();
-    let (mut sent, mut changes) = (0, 0);
+    let mut sent = 0;
     while sent < FRAMES {
         let n = match mutator.rng().below(4) {
             0 => 1,
@@ -474,41 +304,23 @@ fn same_bytes_same_counters_with_and_without() {
             }
             frames.push((rx_if, frame));
         }
-        with.send(&frames);
-        without.send(&frames);
-        same(
-            &with.take_sent(),
-            &without.take_sent(),
-            &format!("vector of {n}, {sent} frames before it"),
-        );
+        let when = format!("vector of {n}, {sent} frames before it");
+        pair.pass(&frames, Router::take_sent, &when);
         let was = sent / CHANGE_EVERY;
         sent += n;
         if sent / CHANGE_EVERY > was {
-            let [on, off] = CHANGES[changes / 2 % CHANGES.len()];
-            let line = if changes % 2 == 0 { on } else { off };
-            for router in [&mut with, &mut without] {
-                router.bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-                router.bench.settle();
-            }
-            changes += 1;
-            let (with, without) = (with.counted(), without.counted());
-            let differ: Vec<_> = with.iter().filter(|(name, n)| without[*name] != **n).collect();
-            let others: Vec<_> = differ.iter().map(|(name, _)| without[*name]).collect();
-            assert!(
-                differ.is_empty(),
-                "{differ:#?} and {others:?}, after {sent} frames and `{line}'"
-            );
+            let line = pair.change(CHANGES);
+            pair.same_counts(None, &format!("after {sent} frames and `{line}'"));
         }
     }
     // Both did what they are for.
-    let (short, long) = (with.through("super-path"), with.through("ethernet-input"));
-    assert_eq!(short, sent as u64);
+    let [short, none] = pair.through("super-path");
+    let [long, all] = pair.through("ethernet-input");
+    assert_eq!((short, none, all), (sent as u64, 0, sent as u64));
     assert!(long < short * 3 / 4, "{long} of {short} packets took the graph");
-    assert_eq!(without.through("super-path"), 0);
     // Packets that a check accepts don't visit the node.
     for node in ["ip4-rx-urpf-strict", "ip6-rx-urpf-strict", "ip4-rx-urpf-loose"] {
-        let [few, all] = [&with, &without].map(|router| router.through(node));
+        let [few, all] = pair.through(node);
         assert!(0 < few && few < all * 3 / 4, "{few} of {all} packets visited {node}");
     }
-    assert_eq!(without.through("ethernet-input"), sent as u64);
 }

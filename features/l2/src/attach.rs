@@ -31,7 +31,7 @@ bitflags! {
         const ACL = 1 << 4;
         /// The EFP filter.
         const EFP_FILTER = 1 << 6;
-        /// Classification.
+        /// The classifier's tables are looked up.
         const CLASSIFY = 1 << 10;
         /// Cross-connects that put bytes in front of frames.
         const XCRW = 1 << 13;

@@ -30,7 +30,7 @@ bitflags! {
         const VTR = 1 << 11;
         /// Input ACL.
         const ACL = 1 << 14;
-        /// Classification.
+        /// The classifier's tables are looked up.
         const CLASSIFY = 1 << 18;
         /// Frames are copied to mirror ports.
         const SPAN = 1 << 19;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where the super-path is in use, and what may not stand behind it.
 
-use super::Router;
+use super::make;
 use daemon::plugins;
 use graph::{Feature, Plugin, SwIfIndex, World, WorldConfig};
 
 #[test]
 fn in_use_where_no_feature_needs_the_graph() {
-    let mut bench = Router::new(true).bench;
+    let mut bench = make(true).bench;
     let world = bench.world.clone();
     let mut run = |line: &str| bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     let arc = world.arc("device-input").expect("an arc");

@@ -2,7 +2,8 @@
 //! Packets that come in or leave by sub-interfaces take the super-path, and it gives what the graph
 //! gives.
 
-use super::{FRAMES, INTERFACES, Router, lines, own_mac, same};
+use super::router::{Pair, Router};
+use super::{FRAMES, INTERFACES, own_mac};
 use graph::SwIfIndex;
 use graph::drive::Bench;
 use net::{Addresses, Neighbor, Neighbors, Path, PathKind, Source, TableIndex};
@@ -260,8 +261,7 @@ fn packets(stack: &Packet) -> Vec<Vec<u8>> {
 
 #[test]
 fn same_bytes_same_counters_with_tags() {
-    let mut with = Router::with(true, configure);
-    let mut without = Router::with(false, configure);
+    let mut pair = Pair::new(|super_path| Router::with(super_path, configure));
     let mut mutator = Mutator::new(SEED);
     let frames = |stacks: fn(u32) -> Vec<Packet>| -> Vec<Vec<Vec<Vec<u8>>>> {
         (1..=INTERFACES).map(|i| stacks(i).iter().map(packets).collect()).collect()
@@ -305,42 +305,33 @@ fn same_bytes_same_counters_with_tags() {
             }
             frames.push((rx_if as u32 + 1, frame));
         }
-        with.send(&frames);
-        without.send(&frames);
         let in_force = CHANGES.iter().zip(&on).filter(|(_, on)| **on).map(|(change, _)| change[0]);
         let when =
             format!("vector of {n}, {sent} frames before it, {:?}", in_force.collect::<Vec<_>>());
-        same(&with.take_sent(), &without.take_sent(), &when);
+        pair.pass(&frames, Router::take_sent, &when);
         let was = sent / CHANGE_EVERY;
         sent += n;
-        if sent / CHANGE_EVERY > was {
-            let (with, without) = (with.counted(), without.counted());
-            let differ: Vec<_> = with.iter().filter(|(name, n)| without[*name] != **n).collect();
-            let others: Vec<_> = differ.iter().map(|(name, _)| without[*name]).collect();
-            assert!(differ.is_empty(), "{differ:#?} and {others:?}: {when}");
-        } else {
+        if sent / CHANGE_EVERY == was {
             continue;
         }
+        pair.same_counts(None, &when);
         // Few are in force at a time, or nothing would be left to be taken.
         let in_force: Vec<_> = (0..on.len()).filter(|i| on[*i]).collect();
         let at = match in_force.get(mutator.rng().below(6)) {
             Some(at) => *at,
             None => mutator.rng().below(CHANGES.len()),
         };
-        for router in [&mut with, &mut without] {
-            lines(&mut router.bench, CHANGES[at][usize::from(on[at])]);
-            router.bench.settle();
-        }
+        pair.run(CHANGES[at][usize::from(on[at])]);
         on[at] = !on[at];
     }
     // Both did what they are for, though a third of the frames have tags that no sub-interface that
     // routes takes.
-    let (few, all) = (with.through("ethernet-input"), without.through("ethernet-input"));
-    assert_eq!((all, without.through("super-path")), (sent as u64, 0));
+    let [few, all] = pair.through("ethernet-input");
+    assert_eq!((all, pair.through("super-path")[1]), (sent as u64, 0));
     assert!(few < all * 3 / 4, "{few} of {all} packets took the graph");
     // Packets that a check accepts don't visit the node.
     for node in ["ip4-rx-urpf-strict", "ip6-rx-urpf-loose"] {
-        let [few, all] = [&with, &without].map(|router| router.through(node));
+        let [few, all] = pair.through(node);
         assert!(0 < few && few < all * 9 / 10, "{few} of {all} packets visited {node}");
     }
 }

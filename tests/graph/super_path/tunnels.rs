@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets into and out of tunnels, with the fast path and without.
 
-use super::{Router, lines, own_mac, same};
-use graph::SwIfIndex;
+use super::own_mac;
+use super::router::{Packets, Pair, Router, lines};
 use net::Interfaces;
 use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
@@ -68,7 +68,7 @@ const CHANGES: &[[&str; 2]] = &[
 ];
 
 /// Frames of the interfaces that they come in by.
-fn bases(router: &Router) -> Vec<(u32, Vec<u8>)> {
+fn bases(router: &Router) -> Packets {
     let world = &router.bench.world;
     let interfaces = world.get::<Interfaces>();
     let mac = |name: &str| {
@@ -107,10 +107,11 @@ fn bases(router: &Router) -> Vec<(u32, Vec<u8>)> {
 
 /// Numbers of outer packets, and of our errors in tunnels, follow the order in which nodes handle
 /// them, which differs.
-fn without_numbers(mut sent: Vec<(u32, Vec<u8>)>) -> Vec<(u32, Vec<u8>)> {
+fn without_numbers(router: &Router) -> Packets {
     /// Where IP headers stand: that of the outer packet, and those in IPIP, GRE, GRE with frames
     /// and VXLAN.
     const HEADERS: [usize; 5] = [14, 34, 38, 52, 64];
+    let mut sent = router.take_sent();
     for (_, frame) in sent.iter_mut().filter(|(_, f)| f.get(26..30) == Some(&[10, 0, 2, 1])) {
         for at in HEADERS {
             let is_ours = at == 14 || frame.get(at + 8..at + 10) == Some(&[255, 1]);
@@ -124,21 +125,12 @@ fn without_numbers(mut sent: Vec<(u32, Vec<u8>)>) -> Vec<(u32, Vec<u8>)> {
     sent
 }
 
-fn router(fast: bool) -> Router {
-    Router::with(fast, |bench| {
-        lines(bench, CONFIGURATION);
-        // Interfaces of tunnels are behind the five devices.
-        let interfaces = bench.world.get::<Interfaces>();
-        assert!(interfaces.get(SwIfIndex(super::INTERFACES + 1)).is_ok());
-    })
-}
-
 #[test]
 fn same_bytes_same_counters_with_tunnels() {
-    let [mut with, mut without] = [true, false].map(router);
-    let bases = bases(&with);
+    let mut pair = Pair::new(|fast| Router::with(fast, |bench| lines(bench, CONFIGURATION)));
+    let bases = bases(&pair.with);
     let mut mutator = Mutator::new(SEED);
-    let (mut sent, mut changes) = (0, 0);
+    let mut sent = 0;
     while sent < FRAMES {
         let most = if mutator.rng().one_in(2) { 8 } else { 256 };
         let n = 1 + mutator.rng().below(most);
@@ -157,36 +149,20 @@ fn same_bytes_same_counters_with_tunnels() {
             }
             frames.push((rx_if, frame));
         }
-        with.send(&frames);
-        without.send(&frames);
-        same(
-            &without_numbers(with.take_sent()),
-            &without_numbers(without.take_sent()),
-            &format!("vector of {n}, {sent} frames before it"),
-        );
+        let when = format!("vector of {n}, {sent} frames before it");
+        pair.pass(&frames, without_numbers, &when);
         let was = sent / CHANGE_EVERY;
         sent += n;
         if sent / CHANGE_EVERY > was {
-            let [on, off] = CHANGES[changes / 2 % CHANGES.len()];
-            let line = if changes % 2 == 0 { on } else { off };
-            for router in [&mut with, &mut without] {
-                router.bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-                router.bench.settle();
-            }
-            changes += 1;
-            let (with, without) = (with.counted(), without.counted());
+            let line = pair.change(CHANGES);
             // Stations' times are of each router's own clock.
-            let differ: Vec<_> = with
-                .iter()
-                .filter(|(name, n)| without[*name] != **n && !name.contains("time of last use"))
-                .map(|(name, n)| format!("{name}: {n} and {}", without[name]))
-                .collect();
-            assert!(differ.is_empty(), "{differ:#?}, after {sent} frames and `{line}'");
+            let when = format!("after {sent} frames and `{line}'");
+            pair.same_counts(Some("time of last use"), &when);
         }
     }
     // The fast path was taken.
     for node in ["ip4-rewrite", "ethernet-input", "l2-fwd"] {
-        let [few, all] = [&with, &without].map(|router| router.through(node));
+        let [few, all] = pair.through(node);
         assert!(few < all * 3 / 4, "{few} of {all} packets visited {node}");
     }
 }

@@ -59,7 +59,7 @@ impl PeerMemory {
         Ok(Self { map, base, len: len as usize })
     }
 
-    /// Bytes.
+    /// Its length in bytes.
     #[inline(always)]
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {

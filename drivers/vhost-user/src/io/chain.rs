@@ -21,7 +21,7 @@ pub const MAX_CHAIN: u16 = 1024;
 pub struct Desc {
     /// The guest's address of the buffer.
     pub address: u64,
-    /// Bytes.
+    /// Its length in bytes.
     pub len: u32,
     /// Bytes 12 and 13: flags (split) or the buffer's id (packed).
     pub low: u16,

@@ -23,7 +23,7 @@ impl Log {
         Ok(Self(PeerMemory::open(fd, size, offset, wake, "the log of written pages")?))
     }
 
-    /// Bytes.
+    /// Its length in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -17,7 +17,7 @@ pub const MAX_PIECES: usize = 1024;
 pub struct Piece {
     /// Index of the region.
     pub region: u32,
-    /// Bytes.
+    /// Its length in bytes.
     pub len: u32,
     /// Where it begins in the region.
     pub offset: usize,

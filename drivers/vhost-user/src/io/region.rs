@@ -14,7 +14,7 @@ use rustix::fs::{SealFlags, fcntl_get_seals};
 pub struct RegionInfo {
     /// Its address in the guest.
     pub guest: u64,
-    /// Bytes.
+    /// Its length in bytes.
     pub size: u64,
     /// Its address in the front-end.
     pub user: u64,

@@ -11,7 +11,7 @@ use wire::offload::{Offload, VNET_HDR_LEN};
 pub enum NextPacket {
     /// A packet of this many bytes, to be copied by [`Queue::copy`].
     Packet {
-        /// Bytes.
+        /// Its length in bytes.
         len: usize,
         /// The checksum and segmentation that the guest asks for.
         offload: Offload,

@@ -30,6 +30,39 @@ fn each_link_has_its_own() {
     assert_eq!(bench.count("ip6-rewrite", "source_scope"), 1);
 }
 
+/// What is known of the source of the packet before is true of that source on that interface only.
+#[suite::test]
+fn each_source_of_a_vector_is_judged() {
+    let mut bench = router6();
+    let (own, host) = ("fe80::ff:fe00:1", "fe80::9");
+    // One after the other, twice in a row, and in both orders; few and many.
+    let all = [(own, T1), (own, T1), (own, T2), (host, T2), (host, T1), (own, T1), (host, T1)];
+    for n in [3, 7, 40] {
+        let packets: Vec<_> = all.iter().cycle().take(n).collect();
+        let bytes: Vec<_> = packets
+            .iter()
+            .map(|(from, rx_if)| {
+                // The source port says which interface receives it.
+                let to = pkt::ip6(*from, "2001:db8:1::1").udp(rx_if.0 as u16, 2);
+                to.payload_len(18).build()
+            })
+            .collect();
+        let out = bench.node("ip6-local", &bytes, |b| {
+            b.rx_if = u16::from_be_bytes([b.data()[40], b.data()[41]]).into();
+        });
+        assert_eq!(out.len(), n);
+        let mut spoofed = 0;
+        for outcome in &out {
+            assert!(bytes.contains(&outcome.bytes));
+            let is_own = outcome.bytes[8..24] == bytes[0][8..24] && outcome.rx_if == T1.0;
+            let why = is_own.then_some("ip6 spoofed local-address packet drops");
+            assert_eq!(outcome.reason, why, "{outcome:?}");
+            spoofed += usize::from(is_own);
+        }
+        assert_eq!(spoofed, packets.iter().filter(|packet| ***packet == (own, T1)).count());
+    }
+}
+
 #[suite::test]
 fn a_packet_of_our_own_names_its_link() {
     let mut bench = router6();

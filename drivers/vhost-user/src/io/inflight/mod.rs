@@ -45,7 +45,7 @@ const THIS: u16 = 1;
 /// A log as the front-end describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InflightInfo {
-    /// Bytes.
+    /// Its length in bytes.
     pub size: u64,
     /// Where it begins in its file.
     pub offset: u64,
