@@ -44,6 +44,17 @@ const CONFIGURATION: &[&str] = &[
     "ip route add 42.0.0.0/8 via 10.42.0.2 gre1",
     "ip route add 43.0.0.0/8 via 10.43.0.2 vxlan_tunnel0",
     "ip route add 44.0.0.0/8 via ipip0 via 10.43.0.2 vxlan_tunnel0",
+    // Over IPv6.
+    "set interface ip address e2 2001:db8:2::1/126",
+    "set ip neighbor e2 2001:db8:2::2 02:aa:00:00:00:02 static",
+    "create ipip tunnel src 2001:db8:2::1 dst 2001:db8:2::2",
+    "create vxlan tunnel src 2001:db8:2::1 dst 2001:db8:2::2 vni 15",
+    "set interface state ipip1 up",
+    "set interface ip address ipip1 10.45.0.1/30",
+    "set interface ip address vxlan_tunnel2 10.46.0.1/30",
+    "set ip neighbor vxlan_tunnel2 10.46.0.2 02:aa:00:00:00:46 static",
+    "ip route add 45.0.0.0/8 via ipip1",
+    "ip route add 46.0.0.0/8 via 10.46.0.2 vxlan_tunnel2",
     "set interface l2 bridge vxlan_tunnel1 5",
     "set interface l2 bridge e5 5",
 ];
@@ -80,7 +91,8 @@ fn bases(router: &Router) -> Packets {
     // Long ones have to be fragmented, or are too long.
     for len in [18, 500, 1300, 1440] {
         let end = |packet: Packet| packet.udp(1234, 4321).payload_len(len).build();
-        for to in ["40.0.0.1", "41.0.0.1", "42.0.0.1", "43.0.0.1", "44.0.0.1", "44.1.2.3"] {
+        for to in ["40", "41", "42", "43", "44", "45", "46"].map(|net| format!("{net}.1.2.3")) {
+            let to = to.as_str();
             let ip = || pkt::ether(host(1), own_mac(1)).ip4("10.9.9.9", to);
             all.extend(
                 [end(ip()), end(ip().df()), end(ip().ttl(1)), end(ip().ttl(2))].map(|f| (1, f)),
@@ -90,6 +102,10 @@ fn bases(router: &Router) -> Packets {
         for to in ["20.0.0.1", "10.0.3.1", "99.9.9.9", "40.0.0.1"] {
             let outer = || pkt::ether(host(2), own_mac(2)).ip4("10.0.2.2", "10.0.2.1");
             let vxlan = |vni| outer().udp(1000, 4789).vxlan(vni);
+            let outer6 = || pkt::ether(host(2), own_mac(2)).ip6("2001:db8:2::2", "2001:db8:2::1");
+            all.push((2, end(outer6().ip4("45.0.0.9", to))));
+            let frame6 = outer6().udp(1000, 4789).vxlan(15);
+            all.push((2, end(frame6.ether(host(0x46), mac("vxlan_tunnel2")).ip4("46.0.0.9", to))));
             all.push((2, end(outer().ip4("40.0.0.9", to))));
             all.push((2, end(outer().gre().ip4("41.0.0.9", to))));
             all.push((2, end(outer().gre().ether(host(0x42), mac("gre1")).ip4("42.0.0.9", to))));
@@ -105,19 +121,39 @@ fn bases(router: &Router) -> Packets {
     all
 }
 
-/// Numbers of outer packets, and of our errors in tunnels, follow the order in which nodes handle
-/// them, which differs.
+/// Numbers of outer packets and of their fragments, and of our errors in tunnels, follow the order
+/// in which nodes handle them, which differs, or are random.
 fn without_numbers(router: &Router) -> Packets {
     /// Where IP headers stand: that of the outer packet, and those in IPIP, GRE, GRE with frames
     /// and VXLAN.
-    const HEADERS: [usize; 5] = [14, 34, 38, 52, 64];
+    const OVER_4: [usize; 5] = [14, 34, 38, 52, 64];
+    /// The same over IPv6, in IPIP and VXLAN.
+    const OVER_6: [usize; 2] = [54, 84];
+    const FROM_6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     let mut sent = router.take_sent();
-    for (_, frame) in sent.iter_mut().filter(|(_, f)| f.get(26..30) == Some(&[10, 0, 2, 1])) {
-        for at in HEADERS {
+    for (_, frame) in &mut sent {
+        let (v4, v6) = (
+            frame.get(26..30) == Some(&[10, 0, 2, 1]),
+            frame.get(22..38) == Some(FROM_6.as_slice()),
+        );
+        let headers: &[usize] = match (v4, v6) {
+            (true, _) => &OVER_4,
+            (_, true) => &OVER_6,
+            _ => continue,
+        };
+        if v6 && frame[20] == 44 {
+            frame[58..62].fill(0);
+            continue;
+        }
+        for &at in headers {
             let is_ours = at == 14 || frame.get(at + 8..at + 10) == Some(&[255, 1]);
             if is_ours && frame.get(at) == Some(&0x45) && frame.len() >= at + 20 {
                 frame[at + 4..at + 6].fill(0);
                 frame[at + 10..at + 12].fill(0);
+                if at == 84 {
+                    // The sum of the datagram that the error is in.
+                    frame[60..62].fill(0);
+                }
             }
         }
     }
