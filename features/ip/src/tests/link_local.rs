@@ -30,7 +30,7 @@ fn each_link_has_its_own() {
     assert_eq!(bench.count("ip6-rewrite", "source_scope"), 1);
 }
 
-/// What is known of the source of the packet before is true of that source on that interface only.
+/// The source of the packet before says nothing of another one, nor of the same on another link.
 #[suite::test]
 fn each_source_of_a_vector_is_judged() {
     let mut bench = router6();
