@@ -177,6 +177,16 @@ pub fn verify(packet: &[u8]) -> Result<Verdict, L4Error> {
     verify_parts(packet, [])
 }
 
+/// True for a datagram without a checksum, whose UDP header stands `at` bytes behind the beginning
+/// of the packet, and which ends with it: [`verify`] says [`Verdict::Absent`] then, if no header in
+/// front says that it is a fragment, or on its way to somebody else.
+#[inline(always)]
+pub fn has_no_checksum(packet: &[u8], at: usize) -> bool {
+    UdpHeader::view_at(packet, at).is_some_and(|udp| {
+        udp.checksum.get() == 0 && at + usize::from(udp.len.get()) == packet.len()
+    })
+}
+
 /// As [`verify`], for a packet that begins with `head` and goes on in `rest`.
 pub fn verify_parts<'a>(
     head: &'a [u8],

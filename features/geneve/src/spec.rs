@@ -73,6 +73,7 @@ impl Datagrams for Geneve {
     const NUMBER: &'static str = "vni";
     const INPUT: &'static str = "geneve{4|6}-input";
     const BYPASS: &'static str = "{ip}-geneve-bypass";
+    const DECISIVE: Option<[u8; OWN]> = Some([!0; OWN]);
     type To = To;
     type Reader = Nothing;
 

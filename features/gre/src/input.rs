@@ -3,15 +3,17 @@
 
 use crate::model::{ETHERNET, Gre, IP};
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Vector, World};
 use ip::Ip;
+use simd::Isa;
 use std::marker::PhantomData;
-use tunnel::{Decap, DecapTrace, Key, Onto, Outer};
+use tunnel::{Decap, DecapTrace, Key, Last, Onto, Outer, Receipt};
 use wire::checksum::Sum;
 use wire::{EtherType, Gre as GreHeader, Header};
 
 pub struct GreInput<F> {
     decap: Decap<Gre>,
+    last: Last<To>,
     version: PhantomData<F>,
 }
 
@@ -74,6 +76,8 @@ struct Read {
     other: u32,
     to: To,
     onto: Onto,
+    /// It has a checksum or a number, which other packets have not.
+    differs: bool,
 }
 
 /// Reads the header that begins `at` bytes into the packet.
@@ -118,12 +122,13 @@ fn read(b: &mut Buffer, at: usize) -> Result<Read, To> {
             return Err(To::BadChecksum);
         }
     }
-    Ok(Read { len, key, other, to, onto })
+    let differs = flags & (GreHeader::CHECKSUM | GreHeader::SEQUENCE) != 0;
+    Ok(Read { len, key, other, to, onto, differs })
 }
 
 impl<F: Ip> Build for GreInput<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { decap: Decap::new(world, thread), version: PhantomData }
+        Self { decap: Decap::new(world, thread), last: Last::default(), version: PhantomData }
     }
 }
 
@@ -141,7 +146,7 @@ impl<F: Ip> Node for GreInput<F> {
         if outer.is_fragment() {
             return To::Fragment;
         }
-        let Read { len, key, other, to, onto } = match read(b, outer.upper.offset) {
+        let Read { len, key, other, to, onto, differs } = match read(b, outer.upper.offset) {
             Ok(read) => read,
             Err(why) => return why,
         };
@@ -154,9 +159,29 @@ impl<F: Ip> Node for GreInput<F> {
         match self.decap.receive(b, end, outer.upper.offset + len, outer.class, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);
-                self.decap.first_feature(b, onto, cx).map_or(to, To::Feature)
+                let to = self.decap.first_feature(b, onto, cx).map_or(to, To::Feature);
+                if !differs {
+                    let (headers, own) = (outer.upper.offset + len, &[!0; 8][..len.min(8)]);
+                    let decided = (Receipt::of(end), end.flags, to);
+                    self.last.remember::<F>(b, (headers, own), decided, self.decap.receiver());
+                }
+                to
             }
             Err(why) => why.into(),
         }
+    }
+
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        self.last.begin();
+        for (b, out) in v.packets_ahead() {
+            let again = self.last.receive::<F>(b, self.decap.receiver());
+            out.go(again.unwrap_or_else(|| self.packet(b, cx)));
+        }
+    }
+
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, cx: &mut Cx<'_, TRACED>) {
+        cx.count(To::Decapsulated, self.last.end(self.decap.receiver()));
     }
 }

@@ -42,6 +42,7 @@ mod broadcast;
 mod cli;
 mod config;
 mod control;
+mod departure;
 mod drop;
 mod error_limit;
 mod examples;
@@ -71,11 +72,13 @@ mod udp;
 mod version4;
 mod version6;
 
+pub use departure::{Departure, Way};
 pub use error_limit::ErrorLimit;
 pub use family::{ErrorCode, Ip, IpTrace, Words, arc, words};
 pub use flow::hash as flow_hash;
 pub use frag::finish_checksum;
-pub use lookup::{Departure, Onward, table_of};
+pub use local::{Local, lacks_checksum};
+pub use lookup::{Onward, table_of};
 pub use own::replace;
 pub use protocols::{
     Protocols, accept_no_checksum, register_otherwise, register_protocol, register_udp_port,

@@ -3,8 +3,9 @@
 
 use crate::family::{Ip, IpTrace, Refusal, Upper, arc, error};
 use crate::protocols::Protocols;
+use crate::udp::{self, UdpLookup};
 use buffer::{Buffer, Flags};
-use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World, name_of};
 use net::{AdjKind, Adjacencies, Fib, Interfaces, TableIndex};
 use std::sync::Arc;
 use sync::Turn;
@@ -111,8 +112,11 @@ impl<F: Ip> Deliver<F> {
     }
 }
 
+/// Checks packets for us, and delivers them.
 pub struct Local<F: Ip> {
     deliver: Deliver<F>,
+    /// The node that takes UDP: it sends datagrams on by their port.
+    udp: Option<NodeIndex>,
     fib: Arc<Fib<F>>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
@@ -132,6 +136,7 @@ impl<F: Ip> Build for Local<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self {
             deliver: Deliver::new(world),
+            udp: world.node(name_of::<UdpLookup<F>>()),
             fib: world.get(),
             adjacencies: world.get(),
             interfaces: world.get(),
@@ -142,6 +147,35 @@ impl<F: Ip> Build for Local<F> {
 }
 
 impl<F: Ip> Local<F> {
+    /// The node that takes a good packet for us which begins with its IP header: the first feature,
+    /// or the one of its protocol or UDP port, which gets it as from the nodes before. `None`, and
+    /// the packet unchanged, if `ip4-local` or `ip6-local` has to look at it. To be followed by
+    /// [`Self::forget`] at the end of each frame.
+    #[inline(always)]
+    pub fn taker<const TRACED: bool>(
+        &mut self,
+        b: &mut Buffer,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<NodeIndex> {
+        let upper = self.check(b, cx).ok()?;
+        if let Some(feature) = cx.start_arc(self.arc, b.rx_if, b) {
+            return Some(feature);
+        }
+        let node = self.deliver.protocols.protocol(upper.protocol, cx.turn)?;
+        let port = if self.udp == Some(node) {
+            udp::enter(&self.deliver.protocols, b, upper.offset, cx.turn)
+        } else {
+            None
+        };
+        Some(port.unwrap_or(node))
+    }
+
+    /// Routes may change before the next frame.
+    #[inline(always)]
+    pub fn forget(&mut self) {
+        self.last = None;
+    }
+
     #[inline(always)]
     fn check<const TRACED: bool>(
         &mut self,
@@ -150,7 +184,14 @@ impl<F: Ip> Local<F> {
     ) -> Result<Upper, To> {
         let upper = F::upper(b).map_err(|refusal| refusal.way(b))?;
         let may_be_absent = || !F::IS_V6 || self.takes_no_checksum(b, upper.offset, cx.turn);
-        check_transport(b, upper.protocol, may_be_absent)?;
+        if lacks_checksum::<F>(b, upper.protocol, upper.offset) {
+            // As most datagrams of tunnels.
+            if !may_be_absent() {
+                return Err(To::UdpChecksum);
+            }
+        } else {
+            check_transport(b, upper.protocol, may_be_absent)?;
+        }
         let ip = F::Header::view(b.data()).ok_or(To::TooShort)?;
         // Our own packets have our source, and the sender of a packet to many may have no address
         // yet.
@@ -200,6 +241,16 @@ impl<F: Ip> Local<F> {
         let index = self.fib.adj(table, to, turn).ok_or(To::SrcLookupMiss)?;
         self.adjacencies.get(index, turn).map(|adj| adj.kind).ok_or(To::SrcLookupMiss)
     }
+}
+
+/// True for a datagram in one piece, directly behind its IP header, that has no checksum. The
+/// packet is no fragment.
+#[inline(always)]
+pub fn lacks_checksum<F: Ip>(b: &Buffer, protocol: IpProtocol, at: usize) -> bool {
+    protocol == IpProtocol::UDP
+        && at == F::HEADER_LEN
+        && !b.is_chained()
+        && l4::has_no_checksum(b.data(), at)
 }
 
 /// Verifies the checksum of TCP or UDP, unless the device has, or it isn't complete yet (RFC 1122
@@ -255,8 +306,7 @@ impl<F: Ip> Node for Local<F> {
 
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
-        // Routes may change before the next frame.
-        self.last = None;
+        self.forget();
     }
 }
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-lookup`, `ip6-lookup`: from the destination to an adjacency.
 
-use crate::exits::{Exits, Outward};
 use crate::family::{Ip, error};
 use crate::flow;
-use crate::rewrite::NextHop;
 use crate::route_counts::RouteCounts;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
-use net::{
-    Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, PathMtus, SuperPaths, TableIndex,
-    Views,
-};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, TableIndex, Views};
 use simd::Isa;
 use stats::CombinedLane;
 use std::fmt;
@@ -27,10 +22,10 @@ const STEPS: usize = 8;
 
 pub struct Lookup<F: Ip> {
     fib: Arc<Fib<F>>,
-    adjacencies: Arc<Adjacencies>,
-    interfaces: Arc<Interfaces>,
+    pub(crate) adjacencies: Arc<Adjacencies>,
+    pub(crate) interfaces: Arc<Interfaces>,
     /// By adjacency.
-    counters: CombinedLane,
+    pub(crate) counters: CombinedLane,
     routes: RouteCounts,
 }
 
@@ -201,7 +196,7 @@ impl<F: Ip> Lookup<F> {
 
     /// Counts for the routes that were followed to an adjacency.
     #[inline(always)]
-    fn count_via(&self, adj: &Adj, packets: u64, bytes: u64, turn: &Turn<'_>) {
+    pub(crate) fn count_via(&self, adj: &Adj, packets: u64, bytes: u64, turn: &Turn<'_>) {
         if adj.via != 0 && self.routes.counting() {
             self.routes.via(adj.via, packets, bytes, turn);
         }
@@ -261,7 +256,7 @@ impl<F: Ip> Lookup<F> {
 
 /// Forwards packets by a route that a feature follows, for example after it has put a header in
 /// front of them.
-pub struct Onward<F: Ip>(Lookup<F>);
+pub struct Onward<F: Ip>(pub(crate) Lookup<F>);
 
 impl<F: Ip> Onward<F> {
     /// Creates it for a node of this thread.
@@ -299,7 +294,7 @@ impl<F: Ip> Onward<F> {
 
     /// Leaves the packet for the next node of its adjacency, and returns the adjacency.
     #[inline(always)]
-    fn find<'t>(
+    pub(crate) fn find<'t>(
         &'t self,
         b: &mut Buffer,
         adj: AdjIndex,
@@ -312,98 +307,6 @@ impl<F: Ip> Onward<F> {
         let adj = found.adj;
         self.0.apply(b, found);
         Some(adj)
-    }
-}
-
-/// As [`Onward`], for nodes that send many packets: an ordinary packet over an ordinary adjacency
-/// gets its layer-2 header here and goes straight to the transmit node.
-pub struct Departure<F: Ip> {
-    onward: Onward<F>,
-    path_mtus: Arc<PathMtus<F>>,
-    super_paths: Arc<SuperPaths>,
-    outward: Outward,
-    exits: Exits,
-    /// The adjacency of the packet before, which mostly is the next one's too.
-    last: Option<(AdjIndex, Option<Way>)>,
-    /// Packets that have left over it and aren't counted yet, and their bytes.
-    left: (u64, u64),
-}
-
-/// The way of ordinary packets over an adjacency.
-#[derive(Clone, Copy)]
-struct Way {
-    next_hop: NextHop,
-    tx: NodeIndex,
-}
-
-impl<F: Ip> Departure<F> {
-    /// Creates it for a node of this thread.
-    pub fn new(world: &World, thread: ThreadIndex) -> Self {
-        Self {
-            onward: Onward::new(world, thread),
-            path_mtus: world.get(),
-            super_paths: world.get(),
-            outward: Outward::new::<F>(world, thread),
-            exits: Exits::new(),
-            last: None,
-            left: (0, 0),
-        }
-    }
-
-    /// As [`Onward::go_with`]. Traced packets take the graph, and so do all if super-paths are off.
-    #[inline(always)]
-    pub fn go_with<const TRACED: bool>(
-        &mut self,
-        b: &mut Buffer,
-        adj: AdjIndex,
-        table: TableIndex,
-        flow: Option<u32>,
-        cx: &Cx<'_, TRACED>,
-    ) -> Option<NodeIndex> {
-        let Self { onward, path_mtus, super_paths, outward, exits, last, left } = self;
-        let adj = onward.find(b, adj, table, flow, cx.turn)?;
-        if TRACED || b.flags.contains(Flags::TRACED) {
-            return Some(adj.next);
-        }
-        let at = b.scratch::<IpMeta>().adj();
-        if last.is_none_or(|(last, _)| last != at) {
-            settle(*last, left, outward);
-            let views = onward.0.interfaces.views(cx.turn);
-            let least = path_mtus.known(cx.turn).least();
-            let way = super_paths.on().then(|| {
-                let next_hop = NextHop::to_station(adj, least)?;
-                let exit = outward.find(exits, (adj.tx_if, adj.output), views, cx)?;
-                (exit.to.tags.count() == 0).then_some(Way { next_hop, tx: exit.to.tx })
-            });
-            *last = Some((at, way.flatten()));
-        }
-        if let Some((_, Some(Way { next_hop, tx }))) = *last
-            && next_hop.take::<F>(b).is_some()
-        {
-            left.0 += 1;
-            left.1 += b.packet_len() as u64;
-            return Some(tx);
-        }
-        Some(adj.next)
-    }
-
-    /// Counts what has left. To be called at the end of each frame, as interfaces and routes may
-    /// change after it.
-    #[inline(always)]
-    pub fn end(&mut self) {
-        settle(self.last.take(), &mut self.left, &self.outward);
-        self.exits.settle(&self.outward.lanes);
-    }
-}
-
-/// Counts packets, and their bytes, that have left by a way.
-#[inline(always)]
-fn settle(last: Option<(AdjIndex, Option<Way>)>, left: &mut (u64, u64), outward: &Outward) {
-    let (packets, bytes) = std::mem::take(left);
-    if let Some((_, Some(way))) = last
-        && packets != 0
-    {
-        outward.lanes.tx.unicast(way.next_hop.tx_if as usize, packets, bytes);
     }
 }
 

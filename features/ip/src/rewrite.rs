@@ -153,15 +153,33 @@ impl NextHop {
         Self::of(adj, least).filter(|this| is_rewrite && this.ends[0][0] & 1 == 0)
     }
 
+    /// Bytes of the longest packet that fits.
+    #[inline(always)]
+    pub fn most(&self) -> usize {
+        self.mtu
+    }
+
+    /// Bytes of the layer-2 header.
+    #[inline(always)]
+    pub fn header_len(&self) -> usize {
+        self.header_len
+    }
+
+    /// Puts the layer-2 header in front of a packet; false if there is no room.
+    #[inline(always)]
+    pub fn put(self, b: &mut Buffer) -> bool {
+        b.tx_if = self.tx_if;
+        let [first, last] = self.ends;
+        b.push_ends(&first, &last, self.header_len)
+    }
+
     /// Forwards a usual packet; `None` for one that needs a closer look.
     #[inline(always)]
     pub fn take<F: Ip>(self, b: &mut Buffer) -> Option<To> {
         if b.headroom() < self.header_len || !may_pass::<F>(b, self.tx_if, self.mtu) {
             return None;
         }
-        b.tx_if = self.tx_if;
-        let [first, last] = self.ends;
-        b.push_ends(&first, &last, self.header_len).then_some(self.to)
+        self.put(b).then_some(self.to)
     }
 }
 

@@ -7,6 +7,7 @@ use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use std::fmt;
 use std::sync::Arc;
+use sync::Turn;
 use wire::{Header, UdpHeader, UpperLayer};
 
 pub struct UdpLookup<F>(Arc<Protocols<F>>);
@@ -56,15 +57,30 @@ impl<F: Ip> Node for UdpLookup<F> {
         let Some(udp) = UdpHeader::view_at(b.data(), offset) else { return To::TooShort };
         let (source, destination) = (udp.src_port.get(), udp.dst_port.get());
         cx.trace(b, UdpTrace { source, destination });
-        let Some(node) = self.0.port(destination, cx.turn) else {
-            // RFC 1122 4.1.3.1, RFC 4443 3.1.
-            b.set_scratch(error(F::ERRORS.port_unreachable, 0));
-            return To::NoListener;
-        };
-        b.mark_l3();
-        if !b.pull(offset + UdpHeader::LEN) {
-            return To::TooShort;
-        }
-        To::Node(node)
+        enter(&self.0, b, offset, cx.turn).map_or_else(
+            || {
+                // RFC 1122 4.1.3.1, RFC 4443 3.1.
+                b.set_scratch(error(F::ERRORS.port_unreachable, 0));
+                To::NoListener
+            },
+            To::Node,
+        )
     }
+}
+
+/// The node that takes the datagram whose UDP header stands `at` bytes behind its IP header. The
+/// packet begins behind both then, and the IP header is marked. `None`, and the packet unchanged,
+/// if no node takes its port.
+#[inline(always)]
+pub fn enter<F: Ip>(
+    protocols: &Protocols<F>,
+    b: &mut Buffer,
+    at: usize,
+    turn: &Turn<'_>,
+) -> Option<NodeIndex> {
+    let node = protocols.port(UdpHeader::view_at(b.data(), at)?.dst_port.get(), turn)?;
+    b.mark_l3();
+    let pulled = b.pull(at + UdpHeader::LEN);
+    debug_assert!(pulled, "the header was seen");
+    Some(node)
 }

@@ -4,17 +4,19 @@
 use crate::model::IpIp;
 use crate::sixrd::{SixRds, Work};
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Vector, World};
 use ip::Ip;
 use net::TableIndex;
+use simd::Isa;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use sync::Turn;
-use tunnel::{Decap, DecapTrace, Onto, Outer};
+use tunnel::{Decap, DecapTrace, Last, Onto, Outer, Receipt};
 use wire::{Header, IpHeader, IpProtocol, Ipv4Header, Ipv6Header};
 
 pub struct IpIpInput<F> {
     decap: Decap<IpIp>,
+    last: Last<To>,
     sixrds: Arc<SixRds>,
     version: PhantomData<F>,
 }
@@ -63,7 +65,7 @@ tunnel::from_decap_error!(To, NoTunnel);
 impl<F: Ip> Build for IpIpInput<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let decap = Decap::new(world, thread);
-        Self { decap, sixrds: world.get(), version: PhantomData }
+        Self { decap, last: Last::default(), sixrds: world.get(), version: PhantomData }
     }
 }
 
@@ -105,10 +107,11 @@ impl<F: Ip> Node for IpIpInput<F> {
         if TRACED {
             cx.trace(b, DecapTrace::<IpIp>::of(&outer, b, end));
         }
-        let end = match end {
-            Some(end) => end,
+        let (end, is_own) = match end {
+            Some(end) => (end, true),
             None if !F::IS_V6 && to == To::Input6 => match self.sixrd(b, &outer, turn) {
-                Ok(work) => &work.end,
+                // Its packets come from many.
+                Ok(work) => (&work.end, false),
                 Err(why) => return why,
             },
             None => return To::NoTunnel,
@@ -116,9 +119,29 @@ impl<F: Ip> Node for IpIpInput<F> {
         match self.decap.receive(b, end, outer.upper.offset, outer.class, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);
-                self.decap.first_feature(b, onto, cx).map_or(to, To::Feature)
+                let to = self.decap.first_feature(b, onto, cx).map_or(to, To::Feature);
+                if is_own {
+                    let (headers, decided) =
+                        ((outer.upper.offset, &[][..]), (Receipt::of(end), end.flags, to));
+                    self.last.remember::<F>(b, headers, decided, self.decap.receiver());
+                }
+                to
             }
             Err(why) => why.into(),
         }
+    }
+
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        self.last.begin();
+        for (b, out) in v.packets_ahead() {
+            let again = self.last.receive::<F>(b, self.decap.receiver());
+            out.go(again.unwrap_or_else(|| self.packet(b, cx)));
+        }
+    }
+
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, cx: &mut Cx<'_, TRACED>) {
+        cx.count(To::Decapsulated, self.last.end(self.decap.receiver()));
     }
 }

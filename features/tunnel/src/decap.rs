@@ -7,6 +7,8 @@ use crate::arcs::Arcs;
 use crate::end::End;
 use crate::inner::Inner;
 use crate::model::{Flags, Spec};
+use crate::receipt::{OF_OUTER, Receipt};
+use crate::remembered::Remembered;
 use crate::state::Tunnels;
 use buffer::{Buffer, Field, Flags as Marked};
 use graph::{Cx, NodeIndex, ThreadIndex, Trace, World};
@@ -116,17 +118,6 @@ macro_rules! from_decap_error {
     };
 }
 
-/// The interface that receives a decapsulated packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Receipt {
-    /// The interface.
-    pub sw_if: u32,
-    /// The interface that counts the packet.
-    pub counts: u32,
-    /// The packet is an Ethernet frame.
-    pub is_frame: bool,
-}
-
 /// Takes headers off packets, for interfaces of any kind.
 pub struct Receiver {
     arcs: Arcs,
@@ -143,10 +134,91 @@ pub struct Decap<S: Spec> {
     last: Cell<u32>,
 }
 
+/// The last tunnel of a vector, for a node whose next nodes are `T`.
+pub struct Last<T> {
+    /// True while a vector is decapsulated. For fewer packets nothing is remembered.
+    of_vector: bool,
+    remembered: Option<Remembered<T>>,
+    /// Packets that it has decided about and that aren't counted yet.
+    packets: u64,
+}
+
+impl<T> Default for Last<T> {
+    fn default() -> Self {
+        Self { of_vector: false, remembered: None, packets: 0 }
+    }
+}
+
+impl<T: Copy> Last<T> {
+    /// A vector begins.
+    #[inline(always)]
+    pub fn begin(&mut self) {
+        self.of_vector = true;
+    }
+
+    /// Returns the next node of a packet that begins with the same outer headers as the one before;
+    /// `None`, and nothing changed, for any other packet.
+    #[inline(always)]
+    pub fn receive<F: ip::Ip>(&mut self, b: &mut Buffer, receiver: &Receiver) -> Option<T> {
+        let remembered = self.remembered.as_mut()?;
+        let to = if F::IS_V6 {
+            remembered.receive::<true>(b, &receiver.lanes, receiver.l4)
+        } else {
+            remembered.receive::<false>(b, &receiver.lanes, receiver.l4)
+        }?;
+        self.packets += 1;
+        Some(to)
+    }
+
+    /// Remembers a packet that was received. It now begins behind so many bytes of headers: an IP
+    /// header, and bytes that decide as far as they are masked. Whatever else the decision depends
+    /// on stays the same within a vector.
+    #[inline(always)]
+    pub fn remember<F: ip::Ip>(
+        &mut self,
+        b: &mut Buffer,
+        headers: (usize, &[u8]),
+        (receipt, flags, to): (Receipt, Flags, T),
+        receiver: &Receiver,
+    ) {
+        // Where packets of several tunnels take turns, it costs more than it gains.
+        self.of_vector &= self.remembered.as_ref().is_none_or(Remembered::was_of_use);
+        // Other packets have another mark.
+        if self.of_vector && !flags.contains(Flags::DECAP_COPY_ECN) {
+            self.settle(receiver);
+            self.remembered = if F::IS_V6 {
+                Remembered::of::<true>(b, headers, (receipt, to))
+            } else {
+                Remembered::of::<false>(b, headers, (receipt, to))
+            };
+        }
+    }
+
+    fn settle(&mut self, receiver: &Receiver) {
+        if let Some(remembered) = self.remembered.take() {
+            remembered.settle(&receiver.lanes);
+        }
+    }
+
+    /// Ends a frame, behind which interfaces and tunnels may change: counts, and forgets. Returns
+    /// the number of packets that were received by [`Self::receive`].
+    #[inline(always)]
+    pub fn end(&mut self, receiver: &Receiver) -> u64 {
+        self.settle(receiver);
+        self.of_vector = false;
+        std::mem::take(&mut self.packets)
+    }
+}
+
 impl<S: Spec> Decap<S> {
     /// For a node of a thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         Self { tunnels: world.get(), receiver: Receiver::new(world, thread), last: Cell::new(0) }
+    }
+
+    /// The part that is the same for all kinds.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
     }
 
     /// The tunnel that a packet belongs to.
@@ -174,8 +246,7 @@ impl<S: Spec> Decap<S> {
         class: u8,
         turn: &Turn<'_>,
     ) -> Result<(), DecapError> {
-        let receipt = Receipt { sw_if: end.sw_if, counts: end.sw_if, is_frame: end.frames };
-        self.receive_for(b, receipt, end.flags, headers, class, turn)
+        self.receive_for(b, Receipt::of(end), end.flags, headers, class, turn)
     }
 
     /// As [`Self::receive`], for the interface of a receipt.
@@ -248,15 +319,6 @@ impl Receiver {
         if !b.pull(headers) {
             return Err(DecapError::TooShort);
         }
-        // These flags describe the outer packet.
-        const OF_OUTER: Marked = Marked::L4_CSUM_OK
-            .union(Marked::IP4_CSUM_OK)
-            .union(Marked::CSUM_PARTIAL)
-            .union(Marked::LOCAL)
-            .union(Marked::TABLE)
-            .union(Marked::VLAN)
-            .union(Marked::L2_BROADCAST)
-            .union(Marked::L2_MULTICAST);
         b.flags.remove(OF_OUTER);
         if inner_unfinished {
             b.flags.insert(Marked::CSUM_PARTIAL);

@@ -82,6 +82,11 @@ impl Template {
         [self.bytes.first_chunk(), last].map(|chunk| chunk.expect("as many bytes"))
     }
 
+    /// The headers, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..usize::from(self.len).min(MAX_HEADER)]
+    }
+
     /// The headers.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {

@@ -42,17 +42,21 @@ mod model;
 mod multipoint;
 mod outer;
 mod peers;
+mod receipt;
+mod remembered;
 mod route;
+mod run;
 pub mod segment;
 mod state;
+mod wrapper;
 
 pub use self::cli::{check_vni, describe, describe_other_end, flags, list, other_end, parse, vni};
 pub use datagrams::{
     Bypass, BypassInterfaces, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto, Outcome, Own,
     add_del, refuse_offload, set_bypass, set_offload, write_bypass,
 };
-pub use decap::{Decap, DecapError, DecapTrace, Outer, Receipt, Receiver};
-pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, To};
+pub use decap::{Decap, DecapError, DecapTrace, Last, Outer, Receiver};
+pub use encap::Encap;
 pub use end::End;
 pub use follow::{OuterPath, OuterPaths, PathFollower};
 pub use header::udp;
@@ -62,8 +66,10 @@ pub use key::{Key, bits};
 pub use model::{
     Flags, HeaderMarking, Spec, TunnelEndpoints, derived_mac, numbered_mac, unspecified,
 };
+pub use receipt::Receipt;
 pub use route::Route;
 pub use state::{Tunnel, Tunnels};
+pub use wrapper::{Codec, EncapTrace, MAX_NESTED, To};
 
 use graph::StateDef;
 use groups::Groups;

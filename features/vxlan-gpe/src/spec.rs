@@ -75,6 +75,7 @@ impl Datagrams for Gpe {
     const NUMBER: &'static str = "vni";
     const INPUT: &'static str = "vxlan{4|6}-gpe-input";
     const BYPASS: &'static str = "{ip}-vxlan-gpe-bypass";
+    const DECISIVE: Option<[u8; OWN]> = Some([!0; OWN]);
     type To = To;
     type Reader = NshReader;
 

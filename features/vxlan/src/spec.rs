@@ -69,6 +69,7 @@ impl Datagrams for Vxlan {
     const NUMBER: &'static str = "vni";
     const INPUT: &'static str = "vxlan{4|6}-input";
     const BYPASS: &'static str = "{ip}-vxlan-bypass";
+    const DECISIVE: Option<[u8; OWN]> = Some([!0; OWN]);
     type To = To;
     type Reader = Nothing;
 

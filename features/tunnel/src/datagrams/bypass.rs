@@ -92,11 +92,12 @@ impl<K: Datagrams, F: Ip> Node for Bypass<K, F> {
             cx.trace(b, IpTrace::<F>::of(b));
         }
         let Some((at, table)) = self.find(b, cx.turn) else { return To::Next };
-        if !b.flags.intersects(Flags::L4_CSUM_OK | Flags::CSUM_PARTIAL) {
+        // RFC 7348 5, RFC 8926 3.3, RFC 6935: tunnels may go without.
+        if !b.flags.intersects(Flags::L4_CSUM_OK | Flags::CSUM_PARTIAL)
+            && !ip::lacks_checksum::<F>(b, IpProtocol::UDP, at)
+        {
             match l4::verify_parts(b.data(), b.segments().skip(1)) {
-                Ok(Verdict::Valid) => {}
-                // RFC 7348 5, RFC 8926 3.3, RFC 6935: tunnels may go without.
-                Ok(Verdict::Absent) => {}
+                Ok(Verdict::Valid | Verdict::Absent) => {}
                 Ok(Verdict::Invalid) => return To::BadChecksum,
                 Err(_) => return To::BadLength,
             }

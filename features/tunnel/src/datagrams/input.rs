@@ -3,12 +3,14 @@
 
 use super::{Datagrams, OWN};
 use crate::Key;
-use crate::decap::{Decap, DecapError, Receipt};
+use crate::decap::{Decap, DecapError, Last};
 use crate::end::End;
+use crate::receipt::Receipt;
 use buffer::Buffer;
-use graph::{Build, Cx, Node, NodeIndex, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use ip::Ip;
 use net::IpMeta;
+use simd::Isa;
 use std::fmt;
 use std::marker::PhantomData;
 use sync::Turn;
@@ -17,6 +19,7 @@ use wire::{Address, Header, IpHeader, UdpHeader};
 /// Takes the headers of a kind of tunnels off.
 pub struct Input<K: Datagrams, F> {
     decap: Decap<K>,
+    last: Last<K::To>,
     reader: K::Reader,
     version: PhantomData<fn() -> F>,
 }
@@ -206,16 +209,17 @@ impl<K: Datagrams> Decap<K> {
 
 impl<K: Datagrams, F: Ip> Input<K, F> {
     /// Takes the headers off. The packet begins with its IP header, and the UDP header is `at`
-    /// bytes behind.
+    /// bytes behind. Returns the next node behind the features, and the next node.
     #[inline(always)]
-    fn open(
-        &self,
+    fn open<const TRACED: bool>(
+        &mut self,
         b: &mut Buffer,
         at: usize,
         table: u32,
         seen: &mut (Option<u32>, u32),
-        turn: &Turn<'_>,
-    ) -> Result<K::To, K::To> {
+        cx: &Cx<'_, TRACED>,
+    ) -> Result<(Onto, K::To), K::To> {
+        let turn = cx.turn;
         let (key, header) = key_of::<K, F>(b, at, table).ok_or(DecapError::TooShort)?;
         seen.1 = key.id;
         let own = K::read(&self.reader, b, at + UdpHeader::LEN, &header, turn)?;
@@ -231,23 +235,77 @@ impl<K: Datagrams, F: Ip> Input<K, F> {
         let receipt = Receipt { sw_if: end.sw_if, counts: counts.sw_if, is_frame };
         let headers = at + UdpHeader::LEN + own.len;
         self.decap.receive_for(b, receipt, end.flags, headers, class, turn)?;
-        let onto = match (end.next.map(Onto::Node).or(own.payload), is_frame) {
-            (Some(onto), _) => onto,
-            (None, true) => Onto::Ethernet,
-            (None, false) => match b.data().first().map(|first| first >> 4) {
-                Some(4) => Onto::Ip4,
-                Some(6) => Onto::Ip6,
-                _ => Onto::NoIp,
-            },
-        };
-        Ok(onto.into())
+        let named = end.next.map(Onto::Node).or(own.payload).or(is_frame.then_some(Onto::Ethernet));
+        let onto = named.unwrap_or_else(|| match b.data().first().map(|first| first >> 4) {
+            Some(4) => Onto::Ip4,
+            Some(6) => Onto::Ip6,
+            _ => Onto::NoIp,
+        });
+        let feature = self.decap.first_feature(b, onto, cx);
+        let to = feature.map_or(onto, Onto::Node).into();
+        if let Some(own) = K::DECISIVE
+            && named.is_some()
+        {
+            let decisive = decisive(&own);
+            let decided = (receipt, end.flags, to);
+            self.last.remember::<F>(b, (headers, &decisive), decided, self.decap.receiver());
+        }
+        Ok((onto, to))
     }
+
+    /// Puts the start of a packet at its IP header, which is marked; returns the number of bytes
+    /// from there to the payload.
+    #[inline(always)]
+    fn rewind(b: &mut Buffer) -> Option<usize> {
+        let back = b.l3_len();
+        (back >= F::HEADER_LEN + UdpHeader::LEN && b.rewind(back)).then_some(back)
+    }
+
+    /// Decapsulates a packet that begins with its IP header.
+    #[inline(always)]
+    fn receive<const TRACED: bool>(
+        &mut self,
+        b: &mut Buffer,
+        back: usize,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> K::To {
+        let table = b.scratch::<IpMeta>().fib;
+        let mut seen = (None, 0);
+        let (last, to) = match self.open(b, back - UdpHeader::LEN, table, &mut seen, cx) {
+            Ok((onto, to)) => {
+                if to.onto().is_some() {
+                    cx.count(K::To::DECAPSULATED, 1);
+                }
+                (onto.into(), to)
+            }
+            Err(to) => {
+                let last = K::otherwise::<F>(&self.reader, &self.decap, b, to, cx.turn);
+                let feature = last.onto().and_then(|onto| self.decap.first_feature(b, onto, cx));
+                (last, feature.map_or(last, |node| Onto::Node(node).into()))
+            }
+        };
+        if TRACED {
+            let (instance, number) = seen;
+            cx.trace(b, InputTrace::<K> { instance, number, to: last });
+        }
+        to
+    }
+}
+
+/// The bytes behind an IP header that decide about a datagram: the port that it is sent to, and
+/// these of the kind's own header.
+fn decisive(own: &[u8; OWN]) -> [u8; UdpHeader::LEN + OWN] {
+    let mut all = [0; UdpHeader::LEN + OWN];
+    all[2..4].fill(!0);
+    all[UdpHeader::LEN..].copy_from_slice(own);
+    all
 }
 
 impl<K: Datagrams, F: Ip> Build for Input<K, F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         Self {
             decap: Decap::new(world, thread),
+            last: Last::default(),
             reader: K::Reader::build(world, thread),
             version: PhantomData,
         }
@@ -263,25 +321,27 @@ impl<K: Datagrams, F: Ip> Node for Input<K, F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> K::To {
-        let (back, table) = (b.l3_len(), b.scratch::<IpMeta>().fib);
-        if back < F::HEADER_LEN + UdpHeader::LEN || !b.rewind(back) {
-            return DecapError::TooShort.into();
+        match Self::rewind(b) {
+            Some(back) => self.receive(b, back, cx),
+            None => DecapError::TooShort.into(),
         }
-        let mut seen = (None, 0);
-        let to = match self.open(b, back - UdpHeader::LEN, table, &mut seen, cx.turn) {
-            Ok(to) => {
-                if to.onto().is_some() {
-                    cx.count(K::To::DECAPSULATED, 1);
-                }
-                to
-            }
-            Err(to) => K::otherwise::<F>(&self.reader, &self.decap, b, to, cx.turn),
-        };
-        if TRACED {
-            let (instance, number) = seen;
-            cx.trace(b, InputTrace::<K> { instance, number, to });
+    }
+
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, K::To>, cx: &mut Cx<'_, false>) {
+        self.last.begin();
+        for (b, out) in v.packets_ahead() {
+            let Some(back) = Self::rewind(b) else {
+                out.go(DecapError::TooShort.into());
+                continue;
+            };
+            let again = self.last.receive::<F>(b, self.decap.receiver());
+            out.go(again.unwrap_or_else(|| self.receive(b, back, cx)));
         }
-        let feature = to.onto().and_then(|onto| self.decap.first_feature(b, onto, cx));
-        feature.map_or(to, |node| Onto::Node(node).into())
+    }
+
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, cx: &mut Cx<'_, TRACED>) {
+        cx.count(K::To::DECAPSULATED, self.last.end(self.decap.receiver()));
     }
 }

@@ -41,6 +41,9 @@ pub trait Datagrams: Spec {
     const INPUT: &'static str;
     /// The name of the nodes that take datagrams out of received packets, with `{ip}`.
     const BYPASS: &'static str;
+    /// The bytes of its header that decide about a received packet, if nothing else does and there
+    /// are no options.
+    const DECISIVE: Option<[u8; OWN]> = None;
     /// Next nodes of decapsulated packets, made by [`datagram_next!`](crate::datagram_next).
     type To: Outcome;
     /// State of the kind that its nodes read; [`Nothing`] without.
