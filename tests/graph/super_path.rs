@@ -12,7 +12,9 @@ use testkit::pkt::{self, Packet};
 use wire::{Ip6, MacAddr};
 
 mod enabled;
+mod features;
 mod router;
+mod stage;
 mod tagged;
 mod tunnels;
 

@@ -172,6 +172,12 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.core.errors.add(reason.at(), n);
     }
 
+    /// The same without traces, for packets that aren't traced.
+    #[inline(always)]
+    pub fn untraced(&mut self) -> Cx<'_, false> {
+        Cx { core: self.core, node: self.node, arcs: self.arcs, turn: self.turn }
+    }
+
     /// Starts a feature arc on an interface: the first node of it, or `None` if no feature is
     /// enabled there.
     #[inline(always)]
@@ -266,6 +272,13 @@ pub struct ChainStep<'a> {
 }
 
 impl ChainStep<'_> {
+    /// Sends a packet to this feature, and then to those behind it: returns its node.
+    #[inline(always)]
+    pub fn enter(&self, b: &mut Buffer) -> NodeIndex {
+        b.feature = self.at + 1;
+        self.node
+    }
+
     /// The feature's configuration on the interface. `N` must be the feature's node.
     #[inline(always)]
     pub fn config<N: Configured>(&self) -> N::Config {

@@ -9,7 +9,7 @@
 //! # }
 //! ```
 
-use crate::{ChainStep, NodeIndex, Plugin, Runtime, SwIfIndex, World, WorldConfig};
+use crate::{ChainStep, Cx, NodeIndex, Plugin, Runtime, SwIfIndex, World, WorldConfig};
 use buffer::{Buffer, Flags, Owned, Pool};
 use std::sync::Arc;
 use sync::Qsbr;
@@ -139,15 +139,20 @@ impl Bench {
         self.collect()
     }
 
-    /// The feature that packets of an interface pass first on an arc, for functions that a node
-    /// would give it to.
+    /// Calls `run` with the first feature that packets of an interface pass on an arc, as its node
+    /// would be called: for tests of stages.
     ///
     /// # Panics
     /// If there is no such arc, or no feature of it is enabled on the interface.
-    pub fn first_step(&self, arc: &str, sw_if: SwIfIndex) -> ChainStep<'_> {
+    pub fn at_first_feature<R>(
+        &mut self,
+        arc: &str,
+        sw_if: SwIfIndex,
+        run: impl FnOnce(ChainStep<'_>, &Cx<'_, false>) -> R,
+    ) -> R {
         let index = self.world.arc(arc).unwrap_or_else(|| panic!("no feature arc is named {arc}"));
-        let step = self.rt.first_step(index, sw_if);
-        step.unwrap_or_else(|| panic!("no feature of {arc} is enabled on {sw_if:?}"))
+        let done = self.rt.at_first_feature(index, sw_if, run);
+        done.unwrap_or_else(|| panic!("no feature of {arc} is enabled on {sw_if:?}"))
     }
 
     /// Lets a frame come in by an interface as drivers do: it starts the arc `device-input`, and

@@ -51,6 +51,7 @@ mod running;
 mod runtime;
 mod shared;
 mod slot;
+mod stage;
 #[cfg(feature = "tests")]
 mod tests;
 mod thread_handle;
@@ -86,6 +87,7 @@ pub use registry::{NodeInfo, Reason};
 pub use running::{ConfigLine, ConfigLines, RunningConfig, Section};
 pub use runtime::Runtime;
 pub use shared::{Deleted, Shared, StateDef};
+pub use stage::StageDef;
 pub use threads::{ThreadInfo, ThreadPlan, Threads, thread_name, usable_cores};
 pub use trace::{DETAIL, Filter, Head, InputTrace, Label, Record, Trace, TraceLog};
 pub use words::{fill, filled};

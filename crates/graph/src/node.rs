@@ -367,6 +367,12 @@ impl NodeDef {
         Self { node_type: NodeType::configured::<N>, ..Self::of::<N>() }
     }
 
+    /// The same node under a name of its own, for another arc: it tells by [`Cx::node`] which of
+    /// them it is.
+    pub const fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
     /// The node's name.
     pub(crate) fn name(&self) -> &'static str {
         fill(self.name, self.v6)

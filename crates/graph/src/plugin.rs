@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A plugin: what a feature or a driver brings.
 
-use crate::{ArcDef, Feature, FieldDef, NodeDef, Phase, RunningConfig, StateDef, World};
+use crate::{ArcDef, Feature, FieldDef, NodeDef, Phase, RunningConfig, StageDef, StateDef, World};
 use cli::Command;
 use msg::Module;
 use startup::StartupDef;
@@ -30,6 +30,8 @@ pub struct Plugin {
     pub arcs: &'static [ArcDef],
     /// Its features on arcs, its own or others'.
     pub features: &'static [Feature],
+    /// The stages of its features, which a fast path runs in place of their nodes.
+    pub stages: &'static [StageDef],
     /// Its commands.
     pub cli: &'static [Command<World>],
     /// Its messages of the binary API.
@@ -87,6 +89,7 @@ impl Plugin {
         nodes: &[],
         arcs: &[],
         features: &[],
+        stages: &[],
         cli: &[],
         api: &[],
         phases: &[],

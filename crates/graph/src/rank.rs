@@ -33,5 +33,8 @@ pub const STEER: &str = "end of steering";
 /// see only packets that it is for.
 pub const END: &str = "end of the arc's own";
 
+/// End of the features that take packets for us out before the lookup, for tunnels.
+pub const BYPASS: &str = "end of bypasses";
+
 /// All, in order.
-pub(crate) const ALL: [&str; 5] = [SECURITY, REASSEMBLY, POLICY, STEER, END];
+pub(crate) const ALL: [&str; 6] = [SECURITY, REASSEMBLY, POLICY, STEER, END, BYPASS];

@@ -375,9 +375,19 @@ impl Runtime {
         self.arcs.node(at)
     }
 
-    /// The feature that packets of an interface pass first on an arc (for tests).
-    pub(crate) fn first_step(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Option<ChainStep<'_>> {
-        self.arcs.chain(arc, sw_if).next()
+    /// Calls `run` with the feature that packets of an interface pass first on an arc, in the
+    /// surroundings of its node (for tests).
+    pub(crate) fn at_first_feature<R>(
+        &mut self,
+        arc: ArcIndex,
+        sw_if: SwIfIndex,
+        run: impl FnOnce(ChainStep<'_>, &Cx<'_, false>) -> R,
+    ) -> Option<R> {
+        self.receive();
+        let (turn, arcs) = (self.reader.turn(), &*self.arcs);
+        let step = arcs.chain(arc, sw_if).next()?;
+        let slot = self.nodes.get(step.node.at())?.as_ref()?;
+        Some(run(step, &Cx::new(&mut self.core, &slot.rt, arcs, &turn)))
     }
 
     /// Returns true if work waits that a sleep would delay.

@@ -11,7 +11,7 @@
 //! - [`Mfib`]: multicast route tables. [`mfib::Mroutes`]: their entries, as workers read them.
 //! - [`LinkLocals`]: link-local addresses of interfaces.
 //! - [`Neighbors`]: the mapping of IP addresses to stations on a link.
-//! - [`Checks`]: features that decide about many received packets at once.
+//! - [`Stage`]: what a fast path runs for many packets at once in place of a feature's node.
 //! - [`NextHops`]: next hops reported down.
 //! - [`FlowOwners`]: the threads that own the state of flows.
 //!
@@ -22,7 +22,6 @@ mod addr;
 pub mod adj;
 pub mod api;
 pub mod args;
-mod check;
 mod counters;
 mod device;
 pub mod drive;
@@ -37,6 +36,7 @@ pub mod mfib;
 mod neighbor;
 mod nexthop;
 mod path_mtu;
+mod stage;
 mod state;
 mod super_path;
 mod tags;
@@ -53,7 +53,6 @@ pub use adj::{
     Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, LinkType, Links, ObjectInterface,
     ObjectType, Objects, Ordinaries, Ordinary, Rewrite, SmallLoadBalance, ethernet_rewrite,
 };
-pub use check::{Check, Checks, PacketColumns};
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, FloodRole, RxQueue};
 pub use event::{ColumnId, IfEvent};
@@ -78,6 +77,7 @@ pub use neighbor::{
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use path_mtu::{KnownMtus, LearnedMtu, PathMtus, TooBig};
+pub use stage::{Buffers, PacketColumns, Stage, stage};
 pub use state::{COUNTERS, STATE};
 pub use super_path::{Exit, Exits, Outlet, SuperPaths};
 pub use tags::{SentTags, TAG, Tagged, count_tags, retag};

@@ -4,10 +4,9 @@
 use crate::counters::IfCounters;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
-    Addresses, Adjacencies, BackboneRewrite, Checks, Column, Fib, FlowOwners, FlowRouterId,
-    FrameTakers, Gso, Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, Neighbors, NextHops,
-    Note, Objects, PathMtus, Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite,
-    Taps,
+    Addresses, Adjacencies, BackboneRewrite, Column, Fib, FlowOwners, FlowRouterId, FrameTakers,
+    Gso, Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, Neighbors, NextHops, Note,
+    Objects, PathMtus, Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite, Taps,
 };
 use graph::StateDef;
 use stats::Space;
@@ -29,8 +28,6 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Column<Note>>(),
     StateDef::of::<SuperPaths>(),
     StateDef::of::<Taps>(),
-    StateDef::of::<Checks<Ip4>>(),
-    StateDef::of::<Checks<Ip6>>(),
     StateDef::of::<NextHops>(),
     StateDef::of::<Links>(),
     StateDef::of::<Adjacencies>(),

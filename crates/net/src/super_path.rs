@@ -3,7 +3,7 @@
 //! packets. The setting that is common to the super-paths of all plugins.
 
 use crate::{IfLanes, Interface, Interfaces};
-use graph::{Shared, World};
+use graph::{Shared, SwIfIndex, World};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -51,7 +51,7 @@ impl SuperPaths {
         Ok(())
     }
 
-    /// Enables a node on an interface if it is wanted there, else disables it.
+    /// Enables a node for received frames of an interface if it is wanted there, else disables it.
     ///
     /// # Errors
     /// An arc or a node that doesn't exist.
@@ -61,13 +61,25 @@ impl SuperPaths {
         interface: &Interface,
         wanted: bool,
     ) -> Result<(), String> {
+        Self::enable_on(world, (interface.device.input_arc(), node), interface.sw_if, wanted)
+    }
+
+    /// The same for another arc.
+    ///
+    /// # Errors
+    /// An arc or a node that doesn't exist.
+    pub fn enable_on(
+        world: &World,
+        (arc, node): (&'static str, &'static str),
+        sw_if: SwIfIndex,
+        wanted: bool,
+    ) -> Result<(), String> {
         let wanted = wanted && world.get::<Self>().on();
         // Setting it again would override the operator's own setting.
-        let arc = interface.device.input_arc();
-        if wanted == world.is_feature_set(arc, node, interface.sw_if)? {
+        if wanted == world.is_feature_set(arc, node, sw_if)? {
             return Ok(());
         }
-        world.set_feature(arc, node, interface.sw_if, wanted)
+        world.set_feature(arc, node, sw_if, wanted)
     }
 
     /// Returns true if one of these features is a super-path.

@@ -9,16 +9,14 @@
 mod tests;
 
 use std::fmt;
-use std::sync::Arc;
 
 use buffer::Buffer;
 use cli::{Command, Error, Matches, Output, Table, Writer};
 use graph::{
     Build, ChainStep, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig,
-    Script, SwIfIndex, ThreadIndex, Trace, World,
+    Script, SwIfIndex, ThreadIndex, Trace, World, rank,
 };
-use net::{Check, Checks, Interfaces, PacketColumns};
-use sync::Turn;
+use net::{Interfaces, PacketColumns, Stage};
 use wire::Ip4;
 
 /// The plugin: nodes, features and commands. `bin/ferrovia/src/plugins.rs` lists it.
@@ -26,7 +24,13 @@ pub static PLUGIN: Plugin = Plugin {
     name: "sample",
     about: "Say what it does",
     nodes: &[NodeDef::configured::<Sample>()],
-    features: &[Feature { arc: "ip4-unicast", node: "sample", before: &[], after: &[] }],
+    features: &[Feature {
+        arc: "ip4-unicast",
+        node: "sample",
+        before: &[rank::POLICY],
+        after: &[rank::REASSEMBLY],
+    }],
+    stages: &[net::stage::<Ip4, Sample, Sample>()],
     cli: &[
         Command {
             path: "set sample",
@@ -42,7 +46,6 @@ pub static PLUGIN: Plugin = Plugin {
         },
     ],
     config: write_config,
-    start: |world| world.get::<Checks<Ip4>>().register(world, Sample::NAME, Arc::new(Sample)),
     examples: &[Script::here("long packets", "set sample local0 max 100")],
     unmoved: &[("/err/sample/*", "features/sample/src/tests.rs")],
     ..Plugin::EMPTY
@@ -98,12 +101,16 @@ impl Node for Sample {
     }
 }
 
-/// The same decision for many packets at once. With it, packets of interfaces with a limit can take
-/// the super-path.
-impl Check<Ip4> for Sample {
-    fn passing(&self, packets: &PacketColumns<'_, Ip4>, step: ChainStep<'_>, _: &Turn<'_>) -> u64 {
+/// The same decision for many packets at once, so that short ones needn't visit the node.
+impl Stage<Ip4> for Sample {
+    fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, Ip4>,
+        step: ChainStep<'_>,
+        _: &Cx<'_, false>,
+    ) -> u64 {
         let max = step.config::<Self>().into();
-        packets.mask(|i| packets.lengths[i] <= max)
+        packets.mask(|packets, i| packets.lengths[i] <= max)
     }
 }
 

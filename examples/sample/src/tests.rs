@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+use buffer::Buffer;
 use cli::Tree;
 use graph::drive::Bench;
 use graph::{ArcDef, Plugin, SwIfIndex};
-use net::{Check, Checks, PacketColumns, TableIndex};
+use net::{Buffers, PacketColumns, Stage, TableIndex};
 use std::net::Ipv4Addr;
-use wire::Ip4;
 
 use crate::{PLUGIN, Sample};
 
@@ -44,16 +44,26 @@ fn long_packets_are_dropped_and_counted() {
     assert!(bench.world.features_of(arc, SwIfIndex(0)).is_empty());
 }
 
+/// No packet is read.
+struct NoBuffers;
+
+impl Buffers for NoBuffers {
+    fn get(&mut self, _: usize) -> &mut Buffer {
+        unreachable!("the lengths decide")
+    }
+}
+
 #[suite::test]
-fn many_packets_are_checked_as_by_the_node() {
-    let bench = Bench::new(PLUGINS);
+fn many_packets_are_judged_as_by_the_node() {
+    let mut bench = Bench::new(PLUGINS);
     let commands = Tree::new(PLUGIN.cli).unwrap();
     commands.execute(&bench.world, "set sample local0 max 100").unwrap();
-    let step = bench.first_step("ip4-unicast", SwIfIndex(0));
-    assert!(bench.world.get::<Checks<Ip4>>().has(step.node));
-    let (sources, lengths) = (&[Ipv4Addr::LOCALHOST; 3], &[100, 101, 99]);
-    let packet = &|_| None;
-    let packets = PacketColumns { rx_if: 0, table: TableIndex::DEFAULT, sources, lengths, packet };
-    let mut reader = bench.world.qsbr.register();
-    assert_eq!(Sample.passing(&packets, step, &reader.turn()), 0b101);
+    assert!(bench.world.stages().any(|stage| stage.node() == "sample"));
+    let columns = (&[Ipv4Addr::LOCALHOST; 3][..], &[100, 101, 99][..]);
+    let mut buffers = NoBuffers;
+    let mut packets = PacketColumns::new((0, TableIndex::DEFAULT), 0b111, columns, &mut buffers);
+    let passing = bench.at_first_feature("ip4-unicast", SwIfIndex(0), |step, cx| {
+        Sample.pass(&mut packets, step, cx)
+    });
+    assert_eq!(passing, 0b101);
 }

@@ -49,8 +49,18 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<Bypass<Geneve, Ip6>>(),
     ],
     features: &[
-        Feature { arc: "ip4-unicast", node: "ip4-geneve-bypass", before: &[], after: &[rank::END] },
-        Feature { arc: "ip6-unicast", node: "ip6-geneve-bypass", before: &[], after: &[rank::END] },
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-geneve-bypass",
+            before: &[rank::BYPASS],
+            after: &[rank::END],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-geneve-bypass",
+            before: &[rank::BYPASS],
+            after: &[rank::END],
+        },
     ],
     cli: self::cli::COMMANDS,
     api: &[api::API],

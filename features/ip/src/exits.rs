@@ -81,8 +81,9 @@ fn over(tx_if: u32, output: NodeIndex) -> u64 {
 /// Conditions for sending packets of an interface straight to its transmit node, and its counters.
 pub struct Outward {
     interfaces: Arc<Interfaces>,
-    /// The arcs that have to be empty.
-    arcs: [ArcIndex; 2],
+    /// The arc of the protocol's packets that leave. It has to be empty, and so has the next one.
+    pub features: ArcIndex,
+    interface_output: ArcIndex,
     /// By interface.
     pub lanes: Arc<IfLanes>,
 }
@@ -94,7 +95,8 @@ impl Outward {
             world.arc("interface-output").expect("the arc comes with the interfaces");
         Self {
             interfaces: world.get(),
-            arcs: [arc::<F>(world, "{ip}-output"), interface_output],
+            features: arc::<F>(world, "{ip}-output"),
+            interface_output,
             lanes: IfLanes::of(world, thread),
         }
     }
@@ -132,7 +134,7 @@ impl Outward {
         views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Option<Out> {
-        let features = self.arcs.iter().fold(false, |any, arc| any | cx.has_arc(*arc, tx_if));
+        let features = cx.has_arc(self.features, tx_if) || cx.has_arc(self.interface_output, tx_if);
         let view = views.get(tx_if as usize)?;
         if features || !view.is_up() || view.output != output {
             return None;

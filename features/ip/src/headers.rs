@@ -127,10 +127,16 @@ impl<F: Ip> Headers<F> {
         self.wrong[i] != 0
     }
 
-    /// Marks packet `i` as one that needs a closer look.
+    /// Says whether packet `i` needs a closer look.
     #[inline(always)]
-    pub fn set_wrong(&mut self, i: usize) {
-        self.wrong[i % BLOCK] = 1;
+    pub fn set_wrong(&mut self, i: usize, wrong: bool) {
+        self.wrong[i % BLOCK] = wrong.into();
+    }
+
+    /// Changes the header word of packet `i` for the next hop.
+    #[inline(always)]
+    pub fn set_onward(&mut self, i: usize, word: u32) {
+        self.onward[i % BLOCK] = word;
     }
 
     /// Returns true if padding lies behind packet `i`.

@@ -52,7 +52,7 @@ pub static PLUGIN: Plugin = Plugin {
     features: &[Feature {
         arc: "ip6-unicast",
         node: "l2tp-decap",
-        before: &[],
+        before: &[rank::BYPASS],
         after: &[rank::END],
     }],
     cli: self::cli::COMMANDS,

@@ -25,7 +25,7 @@ mod node;
 mod tests;
 
 use ::graph::{Feature, NodeDef, Plugin, rank};
-use node::Clamp;
+use node::{Clamp, NoSyn};
 use wire::{Ip4, Ip6};
 
 /// MSS clamp.
@@ -68,10 +68,10 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     examples: config::EXAMPLES,
     api: &[api::API],
-    start: |world| {
-        node::register::<Ip4>(world)?;
-        node::register::<Ip6>(world)
-    },
+    stages: &[
+        net::stage::<Ip4, Clamp<Ip4, false>, NoSyn>(),
+        net::stage::<Ip6, Clamp<Ip6, false>, NoSyn>(),
+    ],
     unmoved: &[("/err/tcp-mss-clamping-*", "features/mss-clamp/src/tests.rs")],
     ..Plugin::EMPTY
 };

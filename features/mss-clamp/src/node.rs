@@ -4,11 +4,9 @@
 use crate::clamp;
 use buffer::{Buffer, Flags};
 use graph::{Build, ChainStep, Configured, Cx, Next, Node, ThreadIndex, Trace, World};
-use net::{Check, Checks, Net, PacketColumns};
+use net::{Net, PacketColumns, Stage};
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
-use sync::Turn;
 use wire::{Header, IpHeader, IpProtocol, TcpFlags};
 
 /// With `OUT`, on the arc of packets that leave.
@@ -95,20 +93,22 @@ impl<F: Net, const OUT: bool> Node for Clamp<F, OUT> {
     }
 }
 
-/// Packets that aren't SYN pass.
-struct NoSyn;
+/// The stage of `tcp-mss-clamping-{ip}-in`: packets that aren't SYN pass.
+pub struct NoSyn;
 
-impl<F: Net> Check<F> for NoSyn {
-    fn passing(&self, packets: &PacketColumns<'_, F>, _: ChainStep<'_>, _: &Turn<'_>) -> u64 {
-        !packets.mask(|i| (packets.packet)(i).is_none_or(may_be_syn::<F>))
+impl Build for NoSyn {
+    fn build(_: &World, _: ThreadIndex) -> Self {
+        Self
     }
 }
 
-/// Registers the check of `tcp-mss-clamping-{ip}-in`.
-///
-/// # Errors
-/// A node that doesn't exist.
-pub fn register<F: Net>(world: &World) -> Result<(), String> {
-    let name = graph::filled(<Clamp<F, false> as Node>::NAME, F::IS_V6);
-    world.get::<Checks<F>>().register(world, &name, Arc::new(NoSyn))
+impl<F: Net> Stage<F> for NoSyn {
+    fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, F>,
+        _: ChainStep<'_>,
+        _: &Cx<'_, false>,
+    ) -> u64 {
+        packets.mask(|packets, i| !may_be_syn::<F>(packets.packet(i)))
+    }
 }

@@ -8,13 +8,11 @@ use crate::rx::Rx;
 use crate::{ETHERNET, To};
 use buffer::Buffer;
 use graph::{Cx, ThreadIndex, World};
-use ip::RouteCounts;
 use ip::exits::{Exits, Out, Outward};
 use ip::headers::Onward;
+use ip::{Local, RouteCounts};
 use net::PathMtus;
-use net::{
-    Adj, AdjIndex, AdjKind, Adjacencies, Fib, Ordinary, PacketColumns, TAG, TableIndex, Views,
-};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Ordinary, TAG, TableIndex, Views};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
@@ -78,7 +76,7 @@ impl<F: Protocol> Forwarder<F> {
 
     /// The same, if the exit of the interface is known.
     #[inline(always)]
-    fn next_hop_by<const TRACED: bool>(
+    pub(super) fn next_hop_by<const TRACED: bool>(
         &self,
         adj: &Adj,
         out: Out,
@@ -92,7 +90,7 @@ impl<F: Protocol> Forwarder<F> {
             return None;
         }
         Some(NextHop {
-            to: To::Tx(out.tx),
+            to: To::Node(out.tx),
             tx_if: adj.tx_if,
             mtu: usize::from(adj.mtu).min(self.least(cx)) as u32,
             counter: adj.counter,
@@ -108,7 +106,7 @@ impl<F: Protocol> Forwarder<F> {
     #[inline(always)]
     pub(super) fn short_next_hop(adj: Ordinary, out: Out) -> NextHop {
         NextHop {
-            to: To::Tx(out.tx),
+            to: To::Node(out.tx),
             tx_if: adj.tx_if.into(),
             mtu: adj.mtu.into(),
             counter: adj.counter,
@@ -143,45 +141,87 @@ impl<F: Protocol> Forwarder<F> {
 
     /// Sends one packet; `None` if the graph handles it.
     #[inline(always)]
-    pub fn one<const TRACED: bool>(
+    pub fn one(
         &self,
         b: &mut Buffer,
         rx: &Rx,
-        gate: &Gate<F>,
+        (gate, local): (&mut Gate<F>, &mut Local<F>),
         views: Views<'_>,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Option<To> {
-        let (words, key) = F::look(b)?;
-        let (word, stays) = F::onward(words.0);
+        let (words, _) = F::look(b)?;
+        let (_, stays) = F::onward(words.0);
         if F::wrong::<true>(words, (b.len() - ETHERNET) as u32) | stays != 0 {
             return None;
         }
-        let (total, table) = (F::total(words.0), rx.table::<F>());
-        if rx.open::<F>() == Open::Checked {
-            let (sources, lengths) = (&[F::frame_source(words.0, b)], &[total]);
-            let packet = |_| b.data().get(ETHERNET..);
-            let packet = &packet;
-            let columns = PacketColumns { rx_if: b.rx_if, table, sources, lengths, packet };
-            if gate.passing(&columns, cx) & 1 == 0 {
-                return None;
-            }
+        if rx.open::<F>() == Open::Free {
+            return self.forward_one(b, rx, local, views, cx);
         }
+        let (front, total) = (rx.front(), F::total(words.0));
+        let to = match self.pass_one(b, (rx, front, total), gate, cx) {
+            Err(to) => to,
+            Ok(()) => match self.forward_one(b, rx, local, views, cx) {
+                Some(to) => return Some(to),
+                None => {
+                    front.strip(b, total);
+                    To::Node(gate.lookup())
+                }
+            },
+        };
+        self.received.add(b.rx_if as usize, rx.fresh());
+        Some(to)
+    }
+
+    /// Sends one packet that has passed all features, and whose header is right.
+    #[inline(always)]
+    fn forward_one(
+        &self,
+        b: &mut Buffer,
+        rx: &Rx,
+        local: &mut Local<F>,
+        views: Views<'_>,
+        cx: &Cx<'_, false>,
+    ) -> Option<To> {
+        let (words, key) = F::look(b)?;
+        let (word, _) = F::onward(words.0);
+        let (total, table) = (F::total(words.0), rx.table::<F>());
         let leaf = self.fib.table(table, cx.turn)?.lookup(key, cx.turn);
-        let (adj, via) = self.adj(b, AdjIndex(leaf.hop), total, table.0, cx)?;
+        let (hop, bytes) = (AdjIndex(leaf.hop), u64::from(total));
+        let (adj, via) = self.adj(b, hop, total, table.0, cx)?;
+        if adj.kind == AdjKind::Receive && via == 0 {
+            let node = Self::deliver_one(b, (rx.front(), total), (hop, table.0), local, cx)?;
+            self.received.add(b.rx_if as usize, rx.fresh());
+            self.counters.add(adj.counter as usize, 1, bytes);
+            if self.counting() {
+                self.routes.to(leaf.route, 1, bytes);
+                self.count_via(adj.via, 1, bytes, cx);
+            }
+            return Some(node);
+        }
         if adj.kind != AdjKind::Rewrite {
             return None;
         }
-        let out = self.outward.look(adj.tx_if, adj.output, views, cx)?;
-        let next_hop = self.next_hop_by(adj, out, cx)?;
-        next_hop.take::<F>(b, b.rx_if, Onward { word, total })?;
-        self.received.add(b.rx_if as usize, 1);
-        self.count_over(&next_hop, 1, total.into());
+        let onward = Onward { word, total };
+        let (next_hop, to) = match self.outward.look(adj.tx_if, adj.output, views, cx) {
+            Some(out) => {
+                let next_hop = self.next_hop_by(adj, out, cx)?;
+                next_hop.take::<F>(b, b.rx_if, onward)?;
+                self.count_exit(&next_hop, 1, bytes);
+                (next_hop, next_hop.to)
+            }
+            None => {
+                let next_hop = self.to_output(adj, cx)?;
+                (next_hop, self.output(&next_hop, b, b.rx_if, onward, cx)?)
+            }
+        };
+        self.received.add(b.rx_if as usize, rx.fresh());
+        self.counters.add(next_hop.counter as usize, 1, bytes);
         if self.counting() {
-            self.routes.to(leaf.route, 1, total.into());
-            self.count_via(via, 1, total.into(), cx);
-            self.count_via(next_hop.via, 1, total.into(), cx);
+            self.routes.to(leaf.route, 1, bytes);
+            self.count_via(via, 1, bytes, cx);
+            self.count_via(next_hop.via, 1, bytes, cx);
         }
-        Some(next_hop.to)
+        Some(to)
     }
 
     /// Split-phase lookups in a table.
@@ -235,10 +275,23 @@ impl<F: Protocol> Forwarder<F> {
         }
     }
 
+    /// Counts packets of a plan, which have gone on to another node, as received.
+    #[inline(always)]
+    pub(super) fn count_received(&self, plan: &Plan<F>, packets: u64) {
+        plan.gone.set(plan.gone.get() + packets);
+        self.received.add(plan.rx_if as usize, packets * plan.fresh);
+    }
+
     /// Counts for the adjacency, and for the interface that packets leave by and its parent.
     #[inline(always)]
     pub(super) fn count_over(&self, next_hop: &NextHop, packets: u64, bytes: u64) {
         self.counters.add(next_hop.counter as usize, packets, bytes);
+        self.count_exit(next_hop, packets, bytes);
+    }
+
+    /// Counts for the interface that packets leave by and its parent.
+    #[inline(always)]
+    fn count_exit(&self, next_hop: &NextHop, packets: u64, bytes: u64) {
         let bytes = bytes + packets * next_hop.header_len as u64;
         self.outward.lanes.tx.unicast(next_hop.tx_if as usize, packets, bytes);
         if next_hop.parent != 0 {

@@ -1,72 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The features of received packets. The super-path evaluates checks itself; all other features
-//! need the graph.
+//! The features of received packets. Those with a [`net::Stage`] are evaluated by the super-path
+//! itself; for others it sends packets to the node, and takes them back behind the last feature.
 
-use graph::{ArcIndex, Cx, NodeIndex, World};
+use buffer::Buffer;
+use graph::{ArcIndex, ChainStep, Cx, NodeIndex, ThreadIndex, World};
 use ip::{Ip, arc};
-use net::{Checks, PacketColumns};
-use std::sync::Arc;
+use net::{Buffers, PacketColumns, Stage};
 
 /// The condition on which the super-path may take packets that an interface receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Open {
-    /// No: some feature needs the graph, or the interface is down.
+    /// No: the interface is down, or switches frames.
     No,
     /// Yes, all: the interface has no feature.
     Free,
-    /// Yes, if they pass: every feature has a [`net::Check`].
-    Checked,
+    /// They pass the features first. Behind the last one stands this super-path's node again.
+    Features,
 }
 
-/// The features of received packets of one protocol.
+/// The arc of received packets of one protocol.
 pub struct Gate<F: Ip> {
     unicast: ArcIndex,
     /// The node behind the last feature.
     lookup: NodeIndex,
-    checks: Arc<Checks<F>>,
+    /// By node.
+    stages: Vec<Option<Box<dyn Stage<F>>>>,
 }
 
 impl<F: Ip> Gate<F> {
-    pub fn new(world: &World) -> Self {
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
         let lookup = world
             .node(&graph::filled("{ip}-lookup", F::IS_V6))
             .expect("the plugin brings its nodes");
-        Self { unicast: arc::<F>(world, "{ip}-unicast"), lookup, checks: world.get() }
+        let mut stages: Vec<Option<Box<dyn Stage<F>>>> = Vec::new();
+        for def in world.stages() {
+            if let Some(stage) = def.make(world, thread)
+                && let Some(node) = world.node(def.node())
+            {
+                stages.resize_with(stages.len().max(node.at() + 1), || None);
+                stages[node.at()] = Some(stage);
+            }
+        }
+        Self { unicast: arc::<F>(world, "{ip}-unicast"), lookup, stages }
     }
 
     #[inline(always)]
     pub fn open<const TRACED: bool>(&self, rx_if: u32, cx: &Cx<'_, TRACED>) -> Open {
-        if !cx.has_arc(self.unicast, rx_if) {
-            Open::Free
-        } else if self.is_all_checks(rx_if, cx) {
-            Open::Checked
-        } else {
-            Open::No
-        }
+        if cx.has_arc(self.unicast, rx_if) { Open::Features } else { Open::Free }
     }
 
-    #[inline(never)]
-    fn is_all_checks<const TRACED: bool>(&self, rx_if: u32, cx: &Cx<'_, TRACED>) -> bool {
-        let mut features = cx.chain(self.unicast, rx_if);
-        let end = features.find(|step| self.checks.of(step.node, cx.turn).is_none());
-        end.is_some_and(|step| step.node == self.lookup)
+    /// The node behind the last feature.
+    pub fn lookup(&self) -> NodeIndex {
+        self.lookup
     }
 
-    /// A mask of the packets that pass every feature of their interface; for [`Open::Checked`].
+    /// Runs the stages of an interface on packets, as far as its features have them. Calls `leave`
+    /// with the packets that the next feature's node has to handle, and with that feature. Returns
+    /// a mask of the packets that have passed all features.
     #[inline(never)]
-    pub fn passing<const TRACED: bool>(
-        &self,
-        packets: &PacketColumns<'_, F>,
-        cx: &Cx<'_, TRACED>,
+    pub fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, F>,
+        cx: &Cx<'_, false>,
+        mut leave: impl FnMut(&mut PacketColumns<'_, F>, u64, ChainStep<'_>),
     ) -> u64 {
-        let mut passing = u64::MAX;
         for step in cx.chain(self.unicast, packets.rx_if) {
-            let Some(check) = self.checks.of(step.node, cx.turn) else {
-                // Control may have enabled a feature that needs the graph since the vector began.
-                return if step.node == self.lookup { passing } else { 0 };
+            if step.node == self.lookup || packets.which == 0 {
+                break;
+            }
+            let passing = match self.stages.get_mut(step.node.at()) {
+                Some(Some(stage)) => stage.pass(packets, step, cx),
+                _ => 0,
             };
-            passing &= check.passing(packets, step, cx.turn);
+            let leaving = packets.which & !passing;
+            packets.which &= passing;
+            if leaving != 0 {
+                leave(packets, leaving, step);
+            }
         }
-        passing
+        packets.which
+    }
+}
+
+/// One packet.
+pub struct One<'a>(pub &'a mut Buffer);
+
+impl Buffers for One<'_> {
+    fn get(&mut self, _: usize) -> &mut Buffer {
+        self.0
     }
 }

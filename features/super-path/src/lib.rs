@@ -4,23 +4,28 @@
 //! node.
 //!
 //! It stands last on the arc of received frames of Ethernet interfaces that carry IP: of devices,
-//! and of tunnels whose packets are frames. An ordinary packet is one that was received in one
-//! piece for our MAC address, whose headers are usual, which all features on its path let pass, and
-//! whose route leads to a resolved neighbour, or into a link without layer-2 header, that takes it.
-//! It goes straight to the transmit node of the driver, or of the tunnel. Any other packet goes on
-//! to `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node
-//! gives the same results, sooner. Traced packets take the graph, so a trace shows every step.
+//! and of tunnels whose packets are frames. Under names of their own it takes packets that begin
+//! with their IP header: those out of tunnels, and those that have passed features. An ordinary
+//! packet is one that was received in one piece for our MAC address, and whose headers are usual.
+//! It goes straight to the transmit node of a driver or a tunnel, if its route leads to a resolved
+//! neighbour, or into a link without layer-2 header, that takes it; or to the node that takes
+//! packets for us; or to the node of a feature. Any other packet goes on to `ethernet-input`
+//! untouched and uncounted: the graph is complete, and always right; this node gives the same
+//! results, sooner. Traced packets take the graph, so a trace shows every step.
 //!
-//! A feature of received packets with a [`net::Check`] is evaluated here, for a block of packets at
-//! once. Interfaces with other features of received packets don't have this node. Packets that
-//! leave by an interface with features take the graph.
+//! A feature of received packets with a [`net::Stage`] is run here, for a block of packets at once.
+//! For any other, packets go to its node, and come back behind the last one.
 
+mod bare;
 mod choice;
 mod deferred;
+mod deliver;
+mod features;
 mod forwarder;
 mod gate;
 mod next_hop;
 mod node;
+mod output;
 mod plan;
 mod protocol;
 mod rx;
@@ -32,9 +37,10 @@ pub use node::SuperPath;
 
 use buffer::Flags;
 use cli::Command;
-use graph::{Feature, Next, Node, NodeDef, NodeIndex, Plugin, Script, StateDef, World};
+use graph::{Feature, Next, Node, NodeDef, NodeIndex, Plugin, Script, StateDef, World, rank};
 use ip::headers::BLOCK;
 use net::{IfEvent, Interfaces, SuperPaths};
+use rx::Door;
 use std::sync::Arc;
 
 /// The super-path of IPv4 and IPv6.
@@ -42,8 +48,21 @@ pub static PLUGIN: Plugin = Plugin {
     name: "super-path",
     about: "Ordinary IP packets, from Ethernet to Ethernet in one node",
     state: &[StateDef::of::<switch::OpenSubs>()],
-    nodes: &[NodeDef::of::<SuperPath>()],
-    features: &[last_on(SuperPaths::ARCS[0]), last_on(SuperPaths::ARCS[1])],
+    nodes: &[
+        NodeDef::of::<SuperPath>(),
+        DOORS[0].node(),
+        DOORS[1].node(),
+        DOORS[2].node(),
+        DOORS[3].node(),
+    ],
+    features: &[
+        last_on(SuperPaths::ARCS[0]),
+        last_on(SuperPaths::ARCS[1]),
+        DOORS[0].feature(),
+        DOORS[1].feature(),
+        DOORS[2].feature(),
+        DOORS[3].feature(),
+    ],
     cli: COMMANDS,
     config: switch::write_config,
     examples: &[Script::here("super-path", "set super-path off")],
@@ -51,7 +70,54 @@ pub static PLUGIN: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
-/// The feature of an arc.
+/// A node for packets that begin with their IP header, and its arc.
+#[derive(Clone, Copy)]
+struct Packets {
+    node: &'static str,
+    arc: &'static str,
+    door: Door,
+    /// Features that it stands behind.
+    after: &'static [&'static str],
+}
+
+const DOORS: [Packets; 4] = [
+    Packets {
+        node: "super-path-ip4",
+        arc: "tunnel-input-ip4",
+        door: Door::Packets { v6: false },
+        after: &["pcap-capture"],
+    },
+    Packets {
+        node: "super-path-ip6",
+        arc: "tunnel-input-ip6",
+        door: Door::Packets { v6: true },
+        after: &["pcap-capture"],
+    },
+    Packets {
+        node: "super-path-ip4-passed",
+        arc: "ip4-unicast",
+        door: Door::Passed { v6: false },
+        after: &[rank::BYPASS],
+    },
+    Packets {
+        node: "super-path-ip6-passed",
+        arc: "ip6-unicast",
+        door: Door::Passed { v6: true },
+        after: &[rank::BYPASS],
+    },
+];
+
+impl Packets {
+    const fn node(&self) -> NodeDef {
+        NodeDef::of::<SuperPath>().named(self.node)
+    }
+
+    const fn feature(&self) -> Feature {
+        Feature { arc: self.arc, node: self.node, before: &[], after: self.after }
+    }
+}
+
+/// The feature of an arc of frames.
 const fn last_on(arc: &'static str) -> Feature {
     Feature { arc, node: SuperPath::NAME, before: &[], after: &["pcap-capture"] }
 }
@@ -66,7 +132,7 @@ const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show super-path",
         usage: "",
-        help: "Interfaces whose ordinary packets take one node, and the features that need the graph",
+        help: "Interfaces whose ordinary packets take one node, and the features whose nodes they visit",
         run: switch::show,
     },
 ];
@@ -100,9 +166,9 @@ const ASIDE: Flags = Flags::TRACED
 /// The next nodes of a packet.
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
-    /// To a driver's transmit node.
+    /// To a driver's transmit node, the first feature, or the node that takes packets for us.
     #[dynamic]
-    Tx(NodeIndex),
+    Node(NodeIndex),
     /// Along the arc: a packet that the graph handles.
     #[next_feature]
     Aside,

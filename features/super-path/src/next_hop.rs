@@ -13,8 +13,8 @@ pub trait Protocol: Ip {
     /// is too short.
     fn look(b: &Buffer) -> Option<(Words, Self::Key)>;
 
-    /// The source address of a frame's packet; `first` are the first 16 bytes of its IP header.
-    fn frame_source(first: [u32; 4], b: &Buffer) -> Self::Addr;
+    /// The source address of a frame's packet.
+    fn frame_source(b: &Buffer) -> Self::Addr;
 
     /// Writes the changed word of the IP header and, if there are any, `ends` in place of the
     /// Ethernet header. `None` if the frame is too short.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plans: the ordinary packets of a block, and their destinations.
 
-use crate::gate::{Gate, Open};
+use crate::gate::Open;
 use crate::next_hop::Protocol;
-use crate::rx::{Gates, Rx};
+use crate::rx::{Door, Front, Rx};
 use crate::tags::{Parsed, TagsOff, parse, run, run_behind, skip};
 use crate::{ASIDE, Bits, ETHERNET, To};
 use buffer::Buffer;
-use graph::{Cx, Vector};
+use graph::Vector;
 use ip::Words;
 use ip::headers::{BLOCK, Headers, Onward};
-use net::{PacketColumns, TableIndex};
+use std::cell::Cell;
 use wire::{Address, Ip4, Ip6};
 
 /// Packets are prefetched so far ahead.
@@ -40,11 +40,18 @@ pub struct Plan<F: Protocol> {
     headers: Headers<F>,
     /// The interface that they came in by.
     pub rx_if: u32,
+    pub front: Front,
+    /// 1 if they are to be counted as received by it, else 0: they are already.
+    pub fresh: u64,
     /// The table that they are looked up in.
     pub table: u32,
     /// Their adjacencies; before the lookups are complete, the state of the lookups.
     pub hops: [u32; BLOCK],
     pub routes: [u32; BLOCK],
+    /// They have passed features, which must not see them again.
+    pub passed: bool,
+    /// Packets of the plan that have gone on to another node, as far as they are counted.
+    pub gone: Cell<u64>,
     /// True while lookups are in progress: hops and routes aren't there yet.
     pub stepping: bool,
 }
@@ -60,16 +67,20 @@ impl<F: Protocol> Plan<F> {
             keys: [F::key(F::Addr::ZERO); BLOCK],
             headers: Headers::default(),
             rx_if: 0,
+            front: Front::NONE,
+            fresh: 0,
             table: 0,
             hops: [0; BLOCK],
             routes: [0; BLOCK],
+            passed: false,
+            gone: Cell::new(0),
             stepping: false,
         }
     }
 
     #[inline(always)]
     pub fn clear(&mut self) {
-        (self.n, self.stepping) = (0, false);
+        (self.n, self.stepping, self.passed) = (0, false, false);
     }
 
     #[inline(always)]
@@ -94,6 +105,12 @@ impl<F: Protocol> Plan<F> {
     pub fn places(&self) -> &[u32] {
         let n = if self.stepping { self.len() } else { 0 };
         &self.hops[..n]
+    }
+
+    /// The indices in the vector of the packets.
+    #[inline(always)]
+    pub fn places_in_vector(&self) -> &[u8; BLOCK] {
+        &self.at
     }
 
     /// The index in the vector of packet `i` of the plan.
@@ -155,27 +172,31 @@ impl<F: Protocol> Plan<F> {
     #[inline(always)]
     fn receive(&mut self, rx: &Rx) {
         (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
+        (self.front, self.fresh, self.passed) = (rx.front(), rx.fresh(), false);
+        self.gone.set(0);
     }
 
-    /// Takes the first packets of a block, as long as they carry this protocol to us; returns their
+    /// Takes the first packets `from .. to` of a vector, as long as `take` does; returns their
     /// number.
     #[inline(always)]
-    fn gather_row(&mut self, v: &mut Vector<'_, To>, block: &Block, rx: &Rx) -> usize {
+    pub fn gather_row(
+        &mut self,
+        v: &mut Vector<'_, To>,
+        (from, to): (usize, usize),
+        take: impl Fn(&mut Buffer) -> Option<(Words, F::Key)>,
+    ) -> usize {
         let places = self.headers.slots().zip(&mut self.keys);
         let mut n = 0;
-        for (b, (place, key_place)) in
-            v.range_mut_ahead(block.from, block.from + block.len).zip(places)
-        {
-            let (true, Some((words, key))) = (b.rx_if == rx.rx_if, look_open::<F>(b, rx)) else {
-                break;
-            };
+        for (b, (place, key_place)) in v.range_mut_ahead(from, to).zip(places) {
+            let Some((words, key)) = take(b) else { break };
             place.put(words, (b.len() - ETHERNET) as u32);
             *key_place = key;
             n += 1;
         }
         for (i, at) in self.at.iter_mut().enumerate() {
-            *at = (block.from + i) as u8;
+            *at = (from + i) as u8;
         }
+        self.n = n;
         n
     }
 
@@ -185,7 +206,9 @@ impl<F: Protocol> Plan<F> {
     fn gather(&mut self, v: &mut Vector<'_, To>, block: &mut Block, rx: &Rx) {
         let (mut n, mut others) = (0, 0);
         if rx.open::<F>() != Open::No && block.left == u64::MAX >> (BLOCK - block.len) {
-            n = self.gather_row(v, block, rx);
+            let take =
+                |b: &mut Buffer| if b.rx_if == rx.rx_if { look_open::<F>(b, rx) } else { None };
+            n = self.gather_row(v, (block.from, block.from + block.len), take);
             block.left &= u64::MAX.checked_shl(n as u32).unwrap_or(0);
         }
         let row = n;
@@ -215,21 +238,24 @@ impl<F: Protocol> Plan<F> {
         self.receive(rx);
     }
 
-    /// Keeps the ordinary packets that pass all features.
+    /// Keeps the ordinary packets.
     #[inline(always)]
-    fn judge(&mut self, v: &Vector<'_, To>, rx: &Rx, gate: &Gate<F>, cx: &Cx<'_, false>) {
+    pub fn judge(&mut self) {
         let n = self.len();
         if n == 0 {
             return;
         }
-        let mut found = self.headers.judge::<true, true>(n);
+        let found = self.headers.judge::<true, true>(n);
         self.padded = found.padded;
-        if rx.open::<F>() == Open::Checked {
-            found.wrong |= self.refuse(v, gate, cx);
+        if found.wrong {
+            self.keep_right();
         }
-        if !found.wrong {
-            return;
-        }
+    }
+
+    /// Drops the packets from the plan that need a closer look.
+    #[inline(always)]
+    fn keep_right(&mut self) {
+        let n = self.len();
         (self.n, self.in_row) = (0, false);
         for i in 0..n {
             let to = self.n % BLOCK;
@@ -238,27 +264,34 @@ impl<F: Protocol> Plan<F> {
             self.n += usize::from(!self.headers.is_wrong(i));
         }
     }
-}
 
-impl<F: Protocol> Plan<F> {
-    /// Marks the packets that a check doesn't accept. True if there are any.
-    #[inline(never)]
-    fn refuse(&mut self, v: &Vector<'_, To>, gate: &Gate<F>, cx: &Cx<'_, false>) -> bool {
+    /// Drops the packets from the plan that aren't in the mask. All of them are right so far.
+    pub fn keep(&mut self, which: u64) {
         let n = self.len();
+        for i in 0..n {
+            self.headers.set_wrong(i, which >> i & 1 == 0);
+        }
+        self.keep_right();
+    }
+
+    /// Reads the headers of packets again.
+    pub fn read_again(&mut self, v: &mut Vector<'_, To>, which: u64) {
+        for i in Bits(which) {
+            let b = v.get(self.at(i));
+            if let Some((words, key)) = F::look(b) {
+                self.keys[i] = key;
+                self.headers.set_onward(i, F::onward(words.0).0);
+            }
+        }
+    }
+
+    /// Source addresses of the packets, in order.
+    pub fn sources(&self, v: &Vector<'_, To>) -> [F::Addr; BLOCK] {
         let mut sources = [F::Addr::ZERO; BLOCK];
-        for (i, source) in sources.iter_mut().enumerate().take(n) {
-            *source = F::frame_source(self.headers.first(i), v.get(self.at[i].into()));
+        for (i, source) in sources.iter_mut().enumerate().take(self.len()) {
+            *source = F::frame_source(v.get(self.at(i)));
         }
-        let (rx_if, table) = (self.rx_if, TableIndex(self.table));
-        let (sources, lengths) = (&sources[..n], self.headers.totals(n));
-        let packet = |i| v.get(usize::from(*self.at[..n].get(i)?)).data().get(ETHERNET..);
-        let columns = PacketColumns { rx_if, table, sources, lengths, packet: &packet };
-        let refused = !gate.passing(&columns, cx);
-        let refused = refused & u64::MAX >> (BLOCK - n);
-        for i in Bits(refused) {
-            self.headers.set_wrong(i);
-        }
-        refused != 0
+        sources
     }
 }
 
@@ -300,6 +333,14 @@ fn look_open<F: Protocol>(b: &Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
     if is_ours::<F>(b, rx) { F::look(b) } else { None }
 }
 
+/// Packets of a block that got room in front.
+#[derive(Clone, Copy)]
+pub struct RoomMade {
+    /// Where the block begins in the vector.
+    pub from: usize,
+    pub which: u64,
+}
+
 /// Plans for a block of packets.
 pub struct Plans {
     // Here, and not on the stack, only to be filled anew without being cleared.
@@ -307,18 +348,20 @@ pub struct Plans {
     pub ip6: Plan<Ip6>,
     /// Set if the packets came with tags.
     pub tags_off: Option<TagsOff>,
+    /// Set if the packets began with their IP header.
+    pub room_made: Option<RoomMade>,
 }
 
 impl Plans {
     pub fn new() -> Self {
-        Self { ip4: Plan::new(), ip6: Plan::new(), tags_off: None }
+        Self { ip4: Plan::new(), ip6: Plan::new(), tags_off: None, room_made: None }
     }
 
     #[inline(always)]
     pub fn clear(&mut self) {
         self.ip4.clear();
         self.ip6.clear();
-        self.tags_off = None;
+        (self.tags_off, self.room_made) = (None, None);
     }
 
     /// Examines the headers of packets `from .. to`, at most [`BLOCK`] of them, as far as they came
@@ -333,14 +376,15 @@ impl Plans {
         rx: &mut Rx,
         look: impl Fn(u32) -> Rx,
         of_run: impl Fn(&Buffer, Parsed) -> Rx,
-        (gates, cx): (&Gates, &Cx<'_, false>),
     ) -> usize {
         self.clear();
         let first = v.get(from);
         if first.rx_if != rx.device {
             *rx = look(first.rx_if);
         }
-        let behind = if rx.has_subs {
+        let behind = if rx.door != Door::Frames {
+            self.gather_bare(v, (from, to), *rx)
+        } else if rx.has_subs {
             let tags = run_behind(v, from, rx.tags);
             if tags != rx.tags {
                 *rx = of_run(v.get(from), tags);
@@ -355,8 +399,8 @@ impl Plans {
         } else {
             self.gather(v, (from, to), rx)
         };
-        self.ip4.judge(v, rx, &gates.ip4, cx);
-        self.ip6.judge(v, rx, &gates.ip6, cx);
+        self.ip4.judge();
+        self.ip6.judge();
         behind
     }
 

@@ -22,8 +22,8 @@ impl Protocol for Ip4 {
     }
 
     #[inline(always)]
-    fn frame_source([.., source]: [u32; 4], _: &Buffer) -> Ipv4Addr {
-        source.to_le_bytes().into()
+    fn frame_source(b: &Buffer) -> Ipv4Addr {
+        b.bytes::<4>(ETHERNET + 12).map_or(Ipv4Addr::UNSPECIFIED, |source| (*source).into())
     }
 
     #[inline(always)]
@@ -46,7 +46,7 @@ impl Protocol for Ip6 {
     }
 
     #[inline(always)]
-    fn frame_source(_: [u32; 4], b: &Buffer) -> Ipv6Addr {
+    fn frame_source(b: &Buffer) -> Ipv6Addr {
         b.bytes::<16>(ETHERNET + 8).map_or(Ipv6Addr::UNSPECIFIED, |source| (*source).into())
     }
 

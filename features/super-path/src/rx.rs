@@ -1,17 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The interfaces that packets come in by.
 
+use crate::ETHERNET;
 use crate::gate::{Gate, Open};
 use crate::tags::Parsed;
 use buffer::Buffer;
-use graph::{Cx, World};
+use graph::{Cx, ThreadIndex, World};
 use ip::Ip;
 use net::{IfFlags, IfView, Interfaces, TableIndex, Tagged, Views};
 use wire::{Ip4, Ip6, MacAddr};
 
+/// The arcs that packets come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Door {
+    /// Received frames.
+    Frames,
+    /// Packets that were taken out of tunnels. They begin with their IP header.
+    Packets {
+        /// Of IPv6, not IPv4.
+        v6: bool,
+    },
+    /// Packets that have passed the features of received packets. They begin with their IP header.
+    Passed {
+        /// Of IPv6, not IPv4.
+        v6: bool,
+    },
+}
+
+impl Door {
+    /// True if packets of this protocol come without an Ethernet header.
+    #[inline(always)]
+    pub fn is_bare<F: Ip>(self) -> bool {
+        match self {
+            Self::Frames => false,
+            Self::Packets { v6 } | Self::Passed { v6 } => v6 == F::IS_V6,
+        }
+    }
+}
+
+/// Bytes in front of IP headers, beside those of an Ethernet header.
+#[derive(Clone, Copy)]
+pub struct Front {
+    /// True if there is an Ethernet header, and not only room for it.
+    is_frame: bool,
+    /// Bytes of the tags that were taken off.
+    tags: usize,
+}
+
+impl Front {
+    /// With nothing in front.
+    pub const NONE: Self = Self { is_frame: false, tags: 0 };
+
+    /// Puts the start of a packet of so many bytes at its IP header, as the nodes behind expect it,
+    /// and cuts off the padding behind it.
+    #[inline(always)]
+    pub fn strip(self, b: &mut Buffer, total: u32) {
+        let mut done = true;
+        if self.is_frame {
+            done &= b.rewind(self.tags);
+            b.mark_l2();
+            done &= b.pull(self.tags);
+        }
+        done &= b.pull(ETHERNET);
+        debug_assert!(done, "the header was read");
+        b.truncate(total as usize);
+    }
+}
+
 /// State that is looked up once for a run of frames from one interface.
 #[derive(Clone, Copy)]
 pub struct Rx {
+    pub door: Door,
     /// The device that frames come in by.
     pub device: u32,
     /// The interface that packets are received by: the device, or a sub-interface of it.
@@ -36,16 +95,27 @@ pub struct Gates {
 }
 
 impl Gates {
-    pub fn new(world: &World) -> Self {
-        Self { ip4: Gate::new(world), ip6: Gate::new(world) }
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        Self { ip4: Gate::new(world, thread), ip6: Gate::new(world, thread) }
     }
 
     #[inline(always)]
-    fn open<const TRACED: bool>(&self, view: IfView, rx_if: u32, cx: &Cx<'_, TRACED>) -> [Open; 2] {
-        if view.flags.contains(IfFlags::ADMIN) && !view.flags.contains(IfFlags::L2) {
-            [self.ip4.open(rx_if, cx), self.ip6.open(rx_if, cx)]
-        } else {
-            [Open::No; 2]
+    fn open<const TRACED: bool>(
+        &self,
+        door: Door,
+        view: IfView,
+        rx_if: u32,
+        cx: &Cx<'_, TRACED>,
+    ) -> [Open; 2] {
+        if !view.flags.contains(IfFlags::ADMIN) || view.flags.contains(IfFlags::L2) {
+            return [Open::No; 2];
+        }
+        match door {
+            Door::Frames => [self.ip4.open(rx_if, cx), self.ip6.open(rx_if, cx)],
+            Door::Packets { v6: false } => [self.ip4.open(rx_if, cx), Open::No],
+            Door::Packets { v6: true } => [Open::No, self.ip6.open(rx_if, cx)],
+            Door::Passed { v6: false } => [Open::Free, Open::No],
+            Door::Passed { v6: true } => [Open::No, Open::Free],
         }
     }
 }
@@ -57,16 +127,28 @@ impl Rx {
         self.open[usize::from(F::IS_V6)]
     }
 
+    /// 1 if packets are to be counted as received, else 0: they are already.
+    #[inline(always)]
+    pub fn fresh(&self) -> u64 {
+        u64::from(!matches!(self.door, Door::Passed { .. }))
+    }
+
     /// The route table of a protocol.
     #[inline(always)]
     pub fn table<F: Ip>(&self) -> TableIndex {
         TableIndex(self.tables[usize::from(F::IS_V6)])
     }
 
+    /// The bytes in front of the IP headers.
+    #[inline(always)]
+    pub fn front(&self) -> Front {
+        Front { is_frame: self.door == Door::Frames, tags: self.tags.len() }
+    }
+
     /// State for frames without tags that come in by a device.
     #[inline(always)]
     pub fn new<const TRACED: bool>(
-        device: u32,
+        (device, door): (u32, Door),
         gates: &Gates,
         views: Views<'_>,
         cx: &Cx<'_, TRACED>,
@@ -74,12 +156,13 @@ impl Rx {
         let view = views.get(device as usize).unwrap_or_default();
         let MacAddr([a, b, c, d, e, f]) = view.mac;
         Self {
+            door,
             device,
             rx_if: device,
             own: u64::from_le_bytes([0, 0, a, b, c, d, e, f]),
-            open: gates.open(view, device, cx),
+            open: gates.open(door, view, device, cx),
             tables: [view.fib4, view.fib6],
-            has_subs: view.flags.contains(IfFlags::HAS_SUBS),
+            has_subs: door == Door::Frames && view.flags.contains(IfFlags::HAS_SUBS),
             tags: Parsed::NONE,
         }
     }
@@ -94,7 +177,7 @@ impl Rx {
         cx: &Cx<'_, TRACED>,
     ) -> Self {
         let views = interfaces.views(cx.turn);
-        let rx = Self::new(first.rx_if, gates, views, cx);
+        let rx = Self::new((first.rx_if, Door::Frames), gates, views, cx);
         if tags == Parsed::NONE {
             return rx;
         }
@@ -109,7 +192,7 @@ impl Rx {
         let view = views.get(sub as usize).unwrap_or_default();
         Self {
             rx_if: sub,
-            open: gates.open(view, sub, cx),
+            open: gates.open(Door::Frames, view, sub, cx),
             tables: [view.fib4, view.fib6],
             ..closed
         }

@@ -7,7 +7,8 @@ use crate::forwarder::Forwarder;
 use crate::next_hop::{NextHop, Protocol};
 use crate::plan::Plan;
 use crate::{Bits, ETHERNET, To, first};
-use graph::{Cx, Vector};
+use graph::{Build, Cx, ThreadIndex, Vector, World};
+use ip::Local;
 use ip::exits::{Exits, Out};
 use ip::headers::BLOCK;
 use net::{AdjIndex, AdjKind, TAG, Views};
@@ -39,15 +40,21 @@ struct Chosen<'a, 't, F: Protocol> {
 }
 
 /// State of sending.
-pub struct SendState {
+pub struct SendState<F: Protocol> {
     pub exits: Exits,
+    pub local: Local<F>,
     pub deferred: DeferredCounts,
     chosen: Hops,
 }
 
-impl SendState {
-    pub fn new() -> Self {
-        Self { exits: Exits::new(), deferred: DeferredCounts::new(), chosen: Hops::NONE }
+impl<F: Protocol> SendState<F> {
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        Self {
+            exits: Exits::new(),
+            local: Local::build(world, thread),
+            deferred: DeferredCounts::new(),
+            chosen: Hops::NONE,
+        }
     }
 }
 
@@ -93,7 +100,7 @@ impl<F: Protocol> Forwarder<F> {
         plan: &Plan<F>,
         steps: Option<SplitLookup<'_, F::Key>>,
         ahead: &mut Prefetcher<'_, '_, F::Key>,
-        state: &mut SendState,
+        state: &mut SendState<F>,
         v: &mut Vector<'_, To>,
         context: SendContext<'_, '_>,
     ) {
@@ -118,19 +125,29 @@ impl<F: Protocol> Forwarder<F> {
             }
             left &= !group;
             let hop = AdjIndex(hop);
-            let next_hop = if let Some(adj) = self.adjacencies.ordinaries().get(hop) {
-                let exit =
-                    self.outward.find(&mut state.exits, (adj.tx_if.into(), adj.output), views, cx);
-                exit.map(|exit| Self::short_next_hop(adj, exit.to))
+            let exit = self.adjacencies.ordinaries().get(hop).and_then(|adj| {
+                let exits = &mut state.exits;
+                let exit = self.outward.find(exits, (adj.tx_if.into(), adj.output), views, cx)?;
+                Some(Self::short_next_hop(adj, exit.to))
+            });
+            let next_hop = if let Some(next_hop) = exit {
+                next_hop
             } else {
                 let Some(adj) = self.adjacencies.get(hop, cx.turn) else { continue };
                 if adj.kind == AdjKind::LoadBalance {
                     unusual |= group;
                     continue;
                 }
-                self.next_hop(adj, &mut state.exits, views, cx)
+                if adj.kind == AdjKind::Receive {
+                    self.deliver(plan, group, (hop, adj), state, v, context);
+                    continue;
+                }
+                let Some(next_hop) = self.next_hop(adj, &mut state.exits, views, cx) else {
+                    self.output_all(plan, (group, 0), adj, state, v, context);
+                    continue;
+                };
+                next_hop
             };
-            let Some(next_hop) = next_hop else { continue };
             if plan.any_longer(next_hop.mtu) || next_hop.tx_if == plan.rx_if {
                 self.others(plan, group, state, v, context);
                 continue;
@@ -155,7 +172,7 @@ impl<F: Protocol> Forwarder<F> {
             if packets == 0 {
                 continue;
             }
-            self.received.add(plan.rx_if as usize, packets.into());
+            self.count_received(plan, packets.into());
             self.count_over(&next_hop, packets.into(), bytes.into());
             if counting {
                 if !many_routes {
@@ -164,7 +181,7 @@ impl<F: Protocol> Forwarder<F> {
                 self.count_via(next_hop.via, packets.into(), bytes.into(), cx);
             }
         }
-        let SendState { exits, deferred, chosen } = state;
+        let SendState { exits, deferred, chosen, .. } = state;
         if left != 0 {
             let found = Chosen { plan, hops: &plan.hops, vias: &[0; BLOCK], context };
             unusual |= self.apart(&found, left, ahead, exits, deferred, v);
@@ -299,7 +316,7 @@ impl<F: Protocol> Forwarder<F> {
         let pass = if plan.padded { Self::each_in_row::<true> } else { Self::each_in_row::<false> };
         let left = pass(self, plan, from, hops, counting.then_some(&mut followed), ahead, exits, v);
         let gone = u64::MAX >> (BLOCK - plan.len()) & !left;
-        self.received.add(plan.rx_if as usize, gone.count_ones().into());
+        self.count_received(plan, gone.count_ones().into());
         if !counting {
             return left;
         }
@@ -348,7 +365,7 @@ impl<F: Protocol> Forwarder<F> {
                 };
                 let exit = self.outward.find(exits, (adj.tx_if.into(), adj.output), views, cx);
                 let Some(exit) = exit else {
-                    packets -= 1;
+                    others |= 1 << i;
                     continue;
                 };
                 let next_hop = Self::short_next_hop(adj, exit.to);
@@ -368,7 +385,7 @@ impl<F: Protocol> Forwarder<F> {
                 v.set(at, next_hop.to);
             }
         }
-        self.received.add(plan.rx_if as usize, packets - u64::from(others.count_ones()));
+        self.count_received(plan, packets - u64::from(others.count_ones()));
         others
     }
 
@@ -426,24 +443,30 @@ impl<F: Protocol> Forwarder<F> {
         &self,
         plan: &Plan<F>,
         which: u64,
-        SendState { exits, deferred, .. }: &mut SendState,
+        state: &mut SendState<F>,
         v: &mut Vector<'_, To>,
-        SendContext { views, cx, counting }: SendContext<'_, '_>,
+        context: SendContext<'_, '_>,
     ) {
+        let SendContext { views, cx, counting } = context;
         for i in Bits(which) {
             let (at, onward) = (plan.at(i), plan.onward(i));
             let b = v.get_mut(at);
-            let Some((adj, via)) =
-                self.adj(b, AdjIndex(plan.hops[i]), onward.total, plan.table, cx)
-            else {
+            let hop = AdjIndex(plan.hops[i]);
+            let Some((adj, via)) = self.adj(b, hop, onward.total, plan.table, cx) else { continue };
+            if adj.kind == AdjKind::Receive && via == 0 {
+                self.deliver(plan, 1 << i, (hop, adj), state, v, context);
+                continue;
+            }
+            let SendState { exits, deferred, .. } = state;
+            let Some(next_hop) = self.next_hop(adj, exits, views, cx) else {
+                self.output_all(plan, (1 << i, via), adj, state, v, context);
                 continue;
             };
-            let Some(next_hop) = self.next_hop(adj, exits, views, cx) else { continue };
             if next_hop.take::<F>(b, plan.rx_if, onward).is_none() {
                 continue;
             }
             let total = u64::from(onward.total);
-            self.received.add(plan.rx_if as usize, 1);
+            self.count_received(plan, 1);
             self.count_over(&next_hop, 1, total);
             if counting {
                 deferred.add(plan.routes[i], 1, onward.total);

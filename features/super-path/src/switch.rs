@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where the super-path is in use.
 
-use crate::SuperPath;
+use crate::rx::Door;
+use crate::{DOORS, Packets, SuperPath};
 use cli::{Error, Matches, Output, Table, Writer};
 use graph::{ArcIndex, Deleted, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
 use ip::{Ip, arc};
-use net::{Checks, Column, IfEvent, IfKind, Interface, Interfaces, IpBinding, L2Role, SuperPaths};
+use net::{Column, IfEvent, IfKind, Interface, Interfaces, IpBinding, L2Role, SuperPaths};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard};
@@ -53,12 +54,10 @@ impl OpenSubs {
     }
 }
 
-/// True if packets of IPv4 or IPv6 may be received by an interface, or a sub-interface of it, and
-/// need no feature of the graph there.
+/// True if frames that an interface receives may carry IPv4 or IPv6.
 fn is_open(world: &World, interface: &Interface) -> bool {
     let ip = IpBinding::of(world, interface.sw_if);
-    let open = ip.is_enabled::<Ip4>() && needs_graph::<Ip4>(world, interface.sw_if).is_empty()
-        || ip.is_enabled::<Ip6>() && needs_graph::<Ip6>(world, interface.sw_if).is_empty();
+    let open = ip.is_enabled::<Ip4>() || ip.is_enabled::<Ip6>();
     open && interface.kind == IfKind::Ethernet && !is_port(world, interface.sw_if)
 }
 
@@ -67,12 +66,31 @@ fn is_port(world: &World, sw_if: SwIfIndex) -> bool {
     world.get::<Column<L2Role>>().get(sw_if) == L2Role::Port
 }
 
+/// Enables the nodes of one protocol for packets without an Ethernet header: those that come out of
+/// a tunnel, and those that have passed features which aren't evaluated here.
+fn apply_to_packets<F: Ip>(world: &World, interface: &Interface) -> Result<(), String> {
+    let sw_if = interface.sw_if;
+    let enabled = IpBinding::of(world, sw_if).is_enabled::<F>();
+    for Packets { node, arc, door, .. } in
+        DOORS.iter().filter(|packets| packets.door.is_bare::<F>())
+    {
+        let wanted = match door {
+            Door::Passed { .. } => !needs_graph::<F>(world, sw_if).is_empty(),
+            _ => interface.device.is_tunnel(),
+        };
+        SuperPaths::enable_on(world, (arc, node), sw_if, enabled && wanted)?;
+    }
+    Ok(())
+}
+
 /// Enables the node on an Ethernet interface that routes if it or a sub-interface of it is open. A
 /// sub-interface has no such node: its frames come in by its parent.
 ///
 /// # Errors
 /// None that a configuration can bring about.
 pub fn apply(world: &World, interface: &Interface) -> Result<(), String> {
+    apply_to_packets::<Ip4>(world, interface)?;
+    apply_to_packets::<Ip6>(world, interface)?;
     let (subs, parent) = (world.get::<OpenSubs>(), interface.parent);
     let device = if interface.sub.is_some() {
         subs.set(parent, interface.sw_if, is_open(world, interface));
@@ -103,12 +121,12 @@ fn unicast<F: Ip>(world: &World) -> ArcIndex {
     arc::<F>(world, "{ip}-unicast")
 }
 
-/// The features of received packets on an interface that have no check.
+/// The features of received packets on an interface that have no stage, and so are visited.
 fn needs_graph<F: Ip>(world: &World, sw_if: SwIfIndex) -> Vec<&'static str> {
-    let checks = world.get::<Checks<F>>();
-    let has_check = |feature: &str| world.node(feature).is_some_and(|node| checks.has(node));
+    let has_stage = |feature: &str| world.stages().any(|stage| stage.node() == feature);
+    let is_own = |feature: &str| DOORS.iter().any(|packets| packets.node == feature);
     let features = world.features_of(unicast::<F>(world), sw_if);
-    features.into_iter().filter(|feature| !has_check(feature)).collect()
+    features.into_iter().filter(|feature| !has_stage(feature) && !is_own(feature)).collect()
 }
 
 /// Checks that no feature of received frames stands behind the super-path: packets that it takes
@@ -117,13 +135,15 @@ fn needs_graph<F: Ip>(world: &World, sw_if: SwIfIndex) -> Vec<&'static str> {
 /// # Errors
 /// The feature, and how to mend it.
 pub fn check_last(world: &World) -> Result<(), String> {
+    let frames = SuperPaths::ARCS.map(|arc| (arc, SuperPath::NAME));
+    let own = DOORS.map(|packets| (packets.arc, packets.node));
     for (arc, all) in world.arc_list() {
-        if SuperPaths::ARCS.contains(&arc)
-            && let Some(last) = all.last().filter(|last| **last != SuperPath::NAME)
+        let own = frames.iter().chain(&own).find(|(of, _)| *of == arc);
+        if let Some((_, node)) = own
+            && let Some(last) = all.last().filter(|last| *last != node)
         {
             return Err(format!(
-                "feature {last}: on {arc} it must come before {0}: add before: &[\"{0}\"]",
-                SuperPath::NAME
+                "feature {last}: on {arc} it must come before {node}: add before: &[\"{node}\"]",
             ));
         }
     }
@@ -174,9 +194,7 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         let Some(sw_if) = sw_if else {
             let on = w.get::<SuperPaths>().on();
             out.text(|text| *text += if on { "super-path is on\n" } else { "super-path is off\n" });
-            out.table(
-                &Table::new().left("Interface").left("In use").left("Features that need the graph"),
-            );
+            out.table(&Table::new().left("Interface").left("In use").left("Visited features"));
             out.field("on", on);
             out.array("interfaces");
             return Ok(());

@@ -165,7 +165,7 @@ impl Plans {
         rx: Rx,
     ) -> usize {
         let rx = &rx;
-        let Self { ip4, ip6, tags_off } = self;
+        let Self { ip4, ip6, tags_off, .. } = self;
         ip4.begin(from, rx);
         ip6.begin(from, rx);
         let mut off = TagsOff {

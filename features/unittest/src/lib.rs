@@ -16,7 +16,7 @@ mod stats;
 mod tests;
 
 use cli::{Command, Error, Matches, Output};
-use graph::{Feature, NodeDef, Plugin, StateDef, World};
+use graph::{Feature, NodeDef, Plugin, StateDef, World, rank};
 use net::Interfaces;
 use wire::{Ip4, Ip6};
 
@@ -38,8 +38,8 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<punt::Client<Ip6, 1>>(),
     ],
     features: &[
-        Feature { arc: "ip4-unicast", node: "punt-test-ip4", before: &[], after: &[] },
-        Feature { arc: "ip6-unicast", node: "punt-test-ip6", before: &[], after: &[] },
+        Feature { arc: "ip4-unicast", node: "punt-test-ip4", before: &[rank::BYPASS], after: &[] },
+        Feature { arc: "ip6-unicast", node: "punt-test-ip6", before: &[rank::BYPASS], after: &[] },
     ],
     start: |world| punt::start(world),
     cli: &[

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reverse path checks of many packets at once, without a visit to the node.
+//! Reverse path checks of many packets at once, in place of the node.
 
 use crate::check::{To, Urpf, exempt};
 use crate::config::Config;
-use graph::{ChainStep, Node, World};
-use net::{AdjIndex, Check, Checks, Net, PacketColumns};
+use graph::{Build, ChainStep, Cx, ThreadIndex, World};
+use net::{AdjIndex, Net, PacketColumns, Stage};
 use simd::{Isa, variants};
-use std::sync::Arc;
 use sync::Turn;
 use wire::Address;
 
@@ -17,15 +16,26 @@ const MOST: usize = u64::BITS as usize;
 type Passing<F, const STRICT: bool> =
     fn(&Urpf<F, false, STRICT>, &PacketColumns<'_, F>, Config, &Turn<'_>) -> u64;
 
-/// The check of `{ip}-rx-urpf-strict` or `{ip}-rx-urpf-loose`.
-struct Batch<F: Net, const STRICT: bool> {
+/// The stage of `{ip}-rx-urpf-strict` or `{ip}-rx-urpf-loose`.
+pub struct Batch<F: Net, const STRICT: bool> {
     urpf: Urpf<F, false, STRICT>,
     passing: Passing<F, STRICT>,
 }
 
-impl<F: Net, const STRICT: bool> Check<F> for Batch<F, STRICT> {
-    fn passing(&self, packets: &PacketColumns<'_, F>, step: ChainStep<'_>, turn: &Turn<'_>) -> u64 {
-        (self.passing)(&self.urpf, packets, step.config::<Urpf<F, false, STRICT>>(), turn)
+impl<F: Net, const STRICT: bool> Build for Batch<F, STRICT> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self { urpf: Urpf::new(world), passing: passing_variants::<F, STRICT>().best() }
+    }
+}
+
+impl<F: Net, const STRICT: bool> Stage<F> for Batch<F, STRICT> {
+    fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, F>,
+        step: ChainStep<'_>,
+        cx: &Cx<'_, false>,
+    ) -> u64 {
+        (self.passing)(&self.urpf, packets, step.config::<Urpf<F, false, STRICT>>(), cx.turn)
     }
 }
 
@@ -42,7 +52,7 @@ fn passing<I: Isa, F: Net, const STRICT: bool>(
     if config.deny_default {
         let passes =
             |src| exempt::<F>(src) || urpf.without_default(src, fib, rx_if, turn) == To::Next;
-        return packets.mask(|i| passes(sources[i]));
+        return mask(sources, passes);
     }
     let Some(routes) = urpf.fib.table(fib, turn) else { return 0 };
     let n = sources.len().min(MOST);
@@ -51,10 +61,18 @@ fn passing<I: Isa, F: Net, const STRICT: bool>(
     if urpf.look_up::<I>(routes, &keys[..n], &mut hops, rx_if, turn) {
         return u64::MAX;
     }
-    packets.mask(|i| {
-        let (src, hop) = (sources[i], AdjIndex(hops[i]));
+    let mut hops = hops.iter();
+    mask(sources, |src| {
+        let hop = hops.next().map_or(AdjIndex::default(), |hop| AdjIndex(*hop));
         exempt::<F>(src) || urpf.judge(hop, src, fib, rx_if, turn) == To::Next
     })
+}
+
+/// A mask whose bit `i` says whether source `i` passes.
+#[inline(always)]
+fn mask<A: Copy>(sources: &[A], mut passes: impl FnMut(A) -> bool) -> u64 {
+    let sources = sources.iter().take(MOST).enumerate();
+    sources.fold(0, |mask, (i, src)| mask | u64::from(passes(*src)) << i)
 }
 
 variants! {
@@ -65,20 +83,4 @@ variants! {
         config: Config,
         turn: &Turn<'_>
     ) -> u64 = passing::<I, F, STRICT>;
-}
-
-/// Registers the checks of both modes.
-///
-/// # Errors
-/// A node that doesn't exist.
-pub fn register<F: Net>(world: &World) -> Result<(), String> {
-    of_mode::<F, false>(world)?;
-    of_mode::<F, true>(world)
-}
-
-fn of_mode<F: Net, const STRICT: bool>(world: &World) -> Result<(), String> {
-    let urpf = Urpf::new(world);
-    let passing = passing_variants::<F, STRICT>().best();
-    let name = graph::filled(<Urpf<F, false, STRICT> as Node>::NAME, F::IS_V6);
-    world.get::<Checks<F>>().register(world, &name, Arc::new(Batch { urpf, passing }))
 }

@@ -41,6 +41,7 @@ mod tests;
 pub use control::{Check, Mode};
 
 use ::graph::{Feature, NodeDef, Plugin, StateDef, rank};
+use batch::Batch;
 use check::Urpf;
 use wire::{Ip4, Ip6};
 
@@ -117,9 +118,11 @@ pub static PLUGIN: Plugin = Plugin {
     config: control::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
-    start: |world| {
-        batch::register::<Ip4>(world)?;
-        batch::register::<Ip6>(world)
-    },
+    stages: &[
+        net::stage::<Ip4, Urpf<Ip4, false, true>, Batch<Ip4, true>>(),
+        net::stage::<Ip4, Urpf<Ip4, false, false>, Batch<Ip4, false>>(),
+        net::stage::<Ip6, Urpf<Ip6, false, true>, Batch<Ip6, true>>(),
+        net::stage::<Ip6, Urpf<Ip6, false, false>, Batch<Ip6, false>>(),
+    ],
     ..Plugin::EMPTY
 };

@@ -53,13 +53,13 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "ip4-vxlan-gpe-bypass",
-            before: &[],
+            before: &[rank::BYPASS],
             after: &[rank::END],
         },
         Feature {
             arc: "ip6-unicast",
             node: "ip6-vxlan-gpe-bypass",
-            before: &[],
+            before: &[rank::BYPASS],
             after: &[rank::END],
         },
     ],

@@ -50,8 +50,18 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<Bypass<Vxlan, Ip6>>(),
     ],
     features: &[
-        Feature { arc: "ip4-unicast", node: "ip4-vxlan-bypass", before: &[], after: &[rank::END] },
-        Feature { arc: "ip6-unicast", node: "ip6-vxlan-bypass", before: &[], after: &[rank::END] },
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-vxlan-bypass",
+            before: &[rank::BYPASS],
+            after: &[rank::END],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-vxlan-bypass",
+            before: &[rank::BYPASS],
+            after: &[rank::END],
+        },
     ],
     cli: self::cli::COMMANDS,
     api: &[api::API],

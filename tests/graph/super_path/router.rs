@@ -6,7 +6,7 @@ use buffer::Buffer;
 use daemon::plugins;
 use graph::counters::ERRORS;
 use graph::drive::Bench;
-use graph::{Cx, Next, Node, SwIfIndex};
+use graph::{Cx, Next, Node, Plugin, SwIfIndex};
 use net::drive::ethernet;
 use net::{Adjacencies, IfCounters, Interfaces, Routes};
 use std::collections::BTreeMap;
@@ -47,9 +47,19 @@ const NUMBERS: usize = 12_000;
 
 impl Router {
     pub fn with(super_path: bool, configure: impl FnOnce(&mut Bench)) -> Self {
+        Self::of(&[], super_path, configure)
+    }
+
+    /// With more plugins than the daemon's.
+    pub fn of(
+        more: &[&'static Plugin],
+        super_path: bool,
+        configure: impl FnOnce(&mut Bench),
+    ) -> Self {
         // Without features that act at times of their own.
         let quiet: Vec<_> = plugins::ALL
             .iter()
+            .chain(more)
             .copied()
             .filter(|p| !["ip6-nd", "ip-reassembly"].contains(&p.name))
             .collect();

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Stages: features of received packets that decide about many packets at once, without a visit to
+//! their node.
+
+use crate::Net;
+use crate::TableIndex;
+use buffer::Buffer;
+use graph::{Build, ChainStep, Cx, Node, StageDef};
+use std::fmt;
+
+/// Bytes in front of a packet's IP header.
+const FRONT: usize = 14;
+
+/// The buffers of packets in columns.
+pub trait Buffers {
+    /// The buffer of packet `i`.
+    fn get(&mut self, i: usize) -> &mut Buffer;
+}
+
+/// At most 64 packets of one interface, in columns. Their headers are valid, and they are all in
+/// one piece, without IPv4 options.
+pub struct PacketColumns<'a, F: Net> {
+    /// The index of the receiving interface.
+    pub rx_if: u32,
+    /// The table of that interface.
+    pub table: TableIndex,
+    /// A mask of the packets that the stages in front let pass. The stage may decide about others
+    /// too, but nothing may follow from that.
+    pub which: u64,
+    /// Source addresses.
+    pub sources: &'a [F::Addr],
+    /// IP packet lengths in bytes, header included.
+    pub lengths: &'a [u32],
+    // Not in the cache of a stage that needs the columns only, and so no column.
+    buffers: &'a mut dyn Buffers,
+    changed: u64,
+}
+
+impl<F: Net> fmt::Debug for PacketColumns<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Self { rx_if, table, which, sources, lengths, changed, buffers: _ } = self;
+        let mut out = f.debug_struct("PacketColumns");
+        out.field("rx_if", &rx_if).field("table", &table).field("which", &which);
+        out.field("sources", &sources).field("lengths", &lengths).field("changed", &changed);
+        out.finish_non_exhaustive()
+    }
+}
+
+impl<'a, F: Net> PacketColumns<'a, F> {
+    /// Packets of an interface whose packets are looked up in a table.
+    pub fn new(
+        (rx_if, table): (u32, TableIndex),
+        which: u64,
+        (sources, lengths): (&'a [F::Addr], &'a [u32]),
+        buffers: &'a mut dyn Buffers,
+    ) -> Self {
+        Self { rx_if, table, which, sources, lengths, buffers, changed: 0 }
+    }
+
+    /// A mask whose bit `i` is `passes(i)`, for packets in [`Self::which`].
+    #[inline(always)]
+    pub fn mask(&mut self, mut passes: impl FnMut(&mut Self, usize) -> bool) -> u64 {
+        let (mut left, mut mask) = (self.which, 0);
+        while left != 0 {
+            let i = left.trailing_zeros() as usize;
+            left &= left - 1;
+            mask |= u64::from(passes(self, i)) << i;
+        }
+        mask
+    }
+
+    /// Packet `i`, from its IP header on.
+    #[inline(always)]
+    pub fn packet(&mut self, i: usize) -> &[u8] {
+        self.buffers.get(i).data().get(FRONT..).unwrap_or_default()
+    }
+
+    /// Packet `i`, from its IP header on, to be changed: the columns that follow from its header
+    /// are read again.
+    #[inline(always)]
+    pub fn packet_mut(&mut self, i: usize) -> &mut [u8] {
+        self.changed |= 1 << (i % u64::BITS as usize);
+        self.buffers.get(i).data_mut().get_mut(FRONT..).unwrap_or_default()
+    }
+
+    /// The buffer of packet `i`, whose IP header stands behind the bytes of an Ethernet header.
+    pub fn buffer(&mut self, i: usize) -> &mut Buffer {
+        self.buffers.get(i)
+    }
+
+    /// A mask of the packets that were changed.
+    pub fn changed(&self) -> u64 {
+        self.changed
+    }
+}
+
+/// A feature of `ip4-unicast` or `ip6-unicast` as a fast path runs it, in place of its node. Each
+/// thread has its own.
+pub trait Stage<F: Net>: Send {
+    /// Returns a mask. Bit `i` is set if packet `i` goes on to the next feature, and then the stage
+    /// has done for it all that the node would have done: it won't see the packet. For all other
+    /// packets it must have done nothing: the node gets them. Bits beyond the last packet are
+    /// ignored. `step` has the feature's configuration on the interface.
+    fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, F>,
+        step: ChainStep<'_>,
+        cx: &Cx<'_, false>,
+    ) -> u64;
+}
+
+/// The stage `S` of the feature whose node is `N`, for a plugin's list.
+pub const fn stage<F: Net, N: Node, S: Stage<F> + Build + 'static>() -> StageDef {
+    StageDef::new(N::NAME, Some(F::IS_V6), |world, thread| {
+        let stage: Box<dyn Stage<F>> = Box::new(S::build(world, thread));
+        Box::new(stage)
+    })
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets and the features of the interface that has received them. Packets that the super-path
+//! can't handle to the end go on in front of what is left to do, and never twice through a stage.
+
+use crate::forwarder::Forwarder;
+use crate::gate::{Gate, One, Open};
+use crate::next_hop::Protocol;
+use crate::plan::Plan;
+use crate::rx::{Front, Rx};
+use crate::{Bits, To};
+use buffer::Buffer;
+use graph::{Cx, Vector};
+use ip::headers::BLOCK;
+use net::{Buffers, PacketColumns, TableIndex};
+
+/// The packets of a plan.
+struct OfPlan<'a, 'v> {
+    v: &'a mut Vector<'v, To>,
+    at: &'a [u8; BLOCK],
+}
+
+impl Buffers for OfPlan<'_, '_> {
+    fn get(&mut self, i: usize) -> &mut Buffer {
+        self.v.get_mut(self.at[i % BLOCK].into())
+    }
+}
+
+impl<F: Protocol> Forwarder<F> {
+    /// Lets the packets of a plan pass the features of their interface, if it has any. In the plan
+    /// stay those that have passed all.
+    #[inline(always)]
+    pub fn pass_features(
+        &self,
+        plan: &mut Plan<F>,
+        rx: &Rx,
+        gate: &mut Gate<F>,
+        v: &mut Vector<'_, To>,
+        cx: &Cx<'_, false>,
+    ) {
+        if rx.open::<F>() == Open::Features && plan.len() != 0 {
+            self.pass_all(plan, gate, v, cx);
+        }
+    }
+
+    #[inline(never)]
+    fn pass_all(
+        &self,
+        plan: &mut Plan<F>,
+        gate: &mut Gate<F>,
+        v: &mut Vector<'_, To>,
+        cx: &Cx<'_, false>,
+    ) {
+        let n = plan.len();
+        let (sources, all) = (plan.sources(v), u64::MAX >> (BLOCK - n));
+        let mut to = [To::Aside; BLOCK];
+        let mut buffers = OfPlan { v: &mut *v, at: plan.places_in_vector() };
+        let (of, columns) = ((plan.rx_if, TableIndex(plan.table)), (&sources[..n], plan.totals()));
+        let mut packets = PacketColumns::new(of, all, columns, &mut buffers);
+        let passing = gate.pass(&mut packets, cx, |packets, leaving, step| {
+            for i in Bits(leaving) {
+                let b = packets.buffer(i);
+                plan.front.strip(b, plan.onward(i).total);
+                to[i] = To::Node(step.enter(b));
+            }
+        });
+        let changed = packets.changed() & passing;
+        let gone = all & !passing;
+        for i in Bits(gone) {
+            v.set(plan.at(i), to[i]);
+        }
+        self.count_received(plan, gone.count_ones().into());
+        plan.read_again(v, changed);
+        if gone != 0 {
+            plan.keep(passing);
+        }
+        plan.passed = true;
+        plan.gone.set(0);
+    }
+
+    /// Sends the packets of a plan that have passed features, and that weren't sent, to the lookup.
+    #[inline(always)]
+    pub fn leave(&self, plan: &Plan<F>, gate: &Gate<F>, v: &mut Vector<'_, To>) {
+        if plan.passed && plan.gone.get() < plan.len() as u64 {
+            self.leave_passed(plan, gate, v);
+        }
+    }
+
+    #[inline(never)]
+    fn leave_passed(&self, plan: &Plan<F>, gate: &Gate<F>, v: &mut Vector<'_, To>) {
+        let mut left = 0;
+        for i in 0..plan.len() {
+            let at = plan.at(i);
+            if v.is(at, To::Aside) {
+                plan.front.strip(v.get_mut(at), plan.onward(i).total);
+                v.set(at, To::Node(gate.lookup()));
+                left += 1;
+            }
+        }
+        self.count_received(plan, left);
+    }
+
+    /// As [`Self::pass_features`], for one packet of so many bytes: `Err` with its next node if a
+    /// feature's node has to handle it.
+    #[inline(never)]
+    pub(super) fn pass_one(
+        &self,
+        b: &mut Buffer,
+        (rx, front, total): (&Rx, Front, u32),
+        gate: &mut Gate<F>,
+        cx: &Cx<'_, false>,
+    ) -> Result<(), To> {
+        let columns = (&[F::frame_source(b)][..], &[total][..]);
+        let (of, mut buffers) = ((b.rx_if, rx.table::<F>()), One(b));
+        let mut packets = PacketColumns::new(of, 1, columns, &mut buffers);
+        let mut result = Ok(());
+        gate.pass(&mut packets, cx, |packets, _, step| {
+            let b = packets.buffer(0);
+            front.strip(b, total);
+            result = Err(To::Node(step.enter(b)));
+        });
+        result
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Features of received packets and of packets that leave, any of them together, with the fast path
+//! and without.
+
+use super::router::{Pair, Router, lines};
+use super::{CONFIGURATION, INTERFACES, bases, ordinary, six};
+use testkit::mutate::Mutator;
+
+const FRAMES: usize = 400_000;
+const SEED: u64 = 20_261_130;
+/// Frames after which a feature is switched on or off.
+const CHANGE_EVERY: usize = 4_000;
+
+/// Tables and sessions of the features.
+const TABLES: &[&str] = &[
+    "set ip source-and-port-range-check vrf 9 10.9.0.0/16 range 1 - 5000",
+    "svs table add ip4 table-id 70",
+    "svs table add ip6 table-id 70",
+    "svs route add 10.9.9.0/24 table-id 70 src-table-id 7",
+    "svs route add 10.8.0.0/16 table-id 70 src-table-id 0",
+    "ip6 table add 7",
+    "svs route add 2001:db8:9::/48 table-id 70 src-table-id 7",
+    "classify table mask l3 ip4 dst proto acl-miss-next permit",
+    "classify session table-index 0 match l3 ip4 dst 20.0.0.1 proto 17 acl-hit-next deny",
+    "classify session table-index 0 match l3 ip4 dst 20.1.0.1 proto 17 action set-ip4-fib-id 7",
+    "classify session table-index 0 match l3 ip4 dst 22.0.0.9 proto 17 acl-hit-next permit",
+    "classify table mask l2 src proto l3 ip4 ttl current-data-flag 1 current-data-offset -14 \
+     acl-miss-next permit",
+];
+
+/// Features, on and off. Those that stay the same beside each other.
+const FEATURES: &[[&str; 2]] = &[
+    [
+        "set interface ip source-and-port-range-check e1 udp-out-vrf 9 tcp-out-vrf 9",
+        "set interface ip source-and-port-range-check e1 udp-out-vrf 9 tcp-out-vrf 9 del",
+    ],
+    [
+        "set interface ip source-and-port-range-check e3 udp-in-vrf 9",
+        "set interface ip source-and-port-range-check e3 udp-in-vrf 9 del",
+    ],
+    [
+        "set interface tcp-mss-clamp e1 ip4 enable ip4-mss 500 ip6 rx ip6-mss 600",
+        "set interface tcp-mss-clamp e1 ip4 disable ip6 disable",
+    ],
+    [
+        "set interface tcp-mss-clamp e2 ip4 tx ip4-mss 400 ip6 tx ip6-mss 400",
+        "set interface tcp-mss-clamp e2 ip4 disable ip6 disable",
+    ],
+    ["svs enable ip4 table-id 70 e2", "svs enable disable ip4 table-id 70 e2"],
+    ["svs enable ip6 table-id 70 e2", "svs enable disable ip6 table-id 70 e2"],
+    [
+        "set interface input acl intfc e1 ip4-table 0",
+        "set interface input acl intfc e1 ip4-table 0 del",
+    ],
+    [
+        "set interface input acl intfc e4 ip4-table 1",
+        "set interface input acl intfc e4 ip4-table 1 del",
+    ],
+    [
+        "set interface output acl intfc e3 ip4-table 0",
+        "set interface output acl intfc e3 ip4-table 0 del",
+    ],
+    ["l3xc add e4 via 10.0.3.2 e3", "l3xc del e4"],
+    ["set urpf ip4 tx loose e2", "set urpf ip4 tx off e2"],
+    ["set urpf ip6 tx strict e3", "set urpf ip6 tx off e3"],
+    ["set urpf ip4 rx off e1", "set urpf ip4 rx strict e1"],
+    ["set interface span e2 destination e5 both", "set interface span e2 disable"],
+    [
+        "set interface feature e4 pcap-capture arc interface-output",
+        "set interface feature e4 pcap-capture arc interface-output disable",
+    ],
+    [
+        "set interface tcp-mss-clamp e1.7 ip4 rx ip4-mss 300",
+        "set interface tcp-mss-clamp e1.7 ip4 disable",
+    ],
+    [
+        "set interface tcp-mss-clamp e3.7 ip4 tx ip4-mss 300",
+        "set interface tcp-mss-clamp e3.7 ip4 disable",
+    ],
+    ["set interface state e4 down", "set interface state e4 up"],
+    ["disable ip6 interface e3", "enable ip6 interface e3"],
+    ["set interface mtu packet 600 e2", "set interface mtu packet 1500 e2"],
+];
+
+#[test]
+fn same_bytes_same_counters_with_features() {
+    let mut pair = Pair::new(|fast| {
+        Router::with(fast, |bench| {
+            lines(bench, CONFIGURATION);
+            six(bench);
+            lines(bench, TABLES);
+        })
+    });
+    let mut mutator = Mutator::new(SEED);
+    let bases: Vec<_> = (1..=INTERFACES).map(bases).collect();
+    let ordinary: Vec<_> = (1..=INTERFACES).map(ordinary).collect();
+    let (mut sent, mut on) = (0, vec![false; FEATURES.len()]);
+    while sent < FRAMES {
+        let most = if mutator.rng().one_in(3) { 7 } else { 256 };
+        let n = 1 + mutator.rng().below(most);
+        let (one_if, one_flow) = (mutator.rng().one_in(2), mutator.rng().one_in(4));
+        let calm = mutator.rng().one_in(2).then(|| mutator.rng().below(2));
+        let mut rx_if = mutator.rng().below(INTERFACES as usize);
+        let mut at = mutator.rng().below(80);
+        let mut frames = Vec::new();
+        for _ in 0..n {
+            if !one_if {
+                rx_if = mutator.rng().below(INTERFACES as usize);
+            }
+            if !one_flow {
+                at = mutator.rng().below(80);
+            }
+            let all = calm.map_or(&bases[rx_if], |protocol| &ordinary[rx_if][protocol]);
+            let mut frame = all[at % all.len()].clone();
+            if calm.is_none() && mutator.rng().one_in(4) {
+                mutator.next_frame(all, &mut frame);
+            }
+            frames.push((rx_if as u32 + 1, frame));
+        }
+        let when = || {
+            let on = FEATURES.iter().zip(&on).filter(|(_, on)| **on).map(|([line, _], _)| line);
+            format!("vector of {n}, {sent} frames before it, {:#?}", on.collect::<Vec<_>>())
+        };
+        pair.pass(&frames, Router::take_sent, &when());
+        let was = sent / CHANGE_EVERY;
+        sent += n;
+        if sent / CHANGE_EVERY > was {
+            let change = mutator.rng().below(FEATURES.len());
+            on[change] ^= true;
+            let line = FEATURES[change][usize::from(!on[change])];
+            pair.run(&[line]);
+            pair.same_counts(None, &format!("after {sent} frames and `{line}'"));
+        }
+    }
+    // Nodes that the fast path spares packets, whatever features they pass.
+    for node in ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "ip6-rewrite"] {
+        let [few, all] = pair.through(node);
+        assert!(few < all * 3 / 4, "{few} of {all} packets visited {node}");
+    }
+    for node in ["super-path-ip4-passed", "super-path-ip6-passed", "tcp-mss-clamping-ip4-in"] {
+        let [with, _] = pair.through(node);
+        assert!(with > 0, "no packet visited {node}");
+    }
+}
