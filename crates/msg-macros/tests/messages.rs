@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lists that aren't one of messages. A macro crate can't be linked, so its module stands here
+//! again.
+
+#[path = "../src/expand/mod.rs"]
+mod expand;
+
+fn refused(list: &str) -> String {
+    let error = expand::expand(list.parse().expect("tokens")).map(|code| code.to_string());
+    error.expect_err("no list of messages").to_string()
+}
+
+#[suite::test]
+fn mistakes_are_named_with_their_mend() {
+    for (list, why) in [
+        ("LampSett", "no table has a message or type LampSett; near it are LampSet, LampSetReply."),
+        ("lamp_set", "no table has a message or type lamp_set"),
+        ("flags LampSet", "lamp_set is neither an enum nor flags: leave out `flags`"),
+        ("retval LampSet", "lamp_set is no reply: leave out `retval`"),
+        ("LampSet LampDump", "expected `flags`, `retval` or a comma"),
+        ("#[from(LampNam)] LampSet", "no table has a message or type LampNam"),
+        (
+            "#[from(LampDump)] LampSet",
+            "LampSet has no field n, and LampDump no field lamp: write the conversion by hand",
+        ),
+    ] {
+        let refused = refused(list);
+        assert!(refused.starts_with(why), "{list}: {refused}");
+    }
+}
+
+#[suite::test]
+fn names_are_those_of_the_tables() {
+    let code =
+        |list: &str| expand::expand(list.parse().expect("tokens")).expect("good").to_string();
+    for (list, part) in [
+        ("VirtioNetFeaturesFirst32", "pub enum VirtioNetFeaturesFirst32"),
+        ("SwInterfaceDump", "const NAME : & 'static str = \"sw_interface_dump\""),
+        ("PuntSocketDump", "pub r#type : PuntType"),
+        ("FibPathNhProto", "Ip4 = 0"),
+        ("flags FibPathFlags", "pub const RESOLVE_VIA_HOST : Self = Self (2)"),
+        ("#[from(TapCreateV2)] TapCreateV3", "num_tx_queues : 1"),
+        ("#[from(TapCreateV2)] TapCreateV3", "num_rx_queues : other . num_rx_queues . into ()"),
+    ] {
+        let code = code(list);
+        assert!(code.contains(part), "{list}: {code}");
+    }
+}
