@@ -38,11 +38,26 @@ fn names_are_those_of_the_tables() {
         ("SwInterfaceDump", "const NAME : & 'static str = \"sw_interface_dump\""),
         ("PuntSocketDump", "pub r#type : PuntType"),
         ("FibPathNhProto", "Ip4 = 0"),
+        ("FibPath", "derive (Clone , Copy , Debug , Default , Eq , PartialEq)"),
+        ("QosEgressMapRow", "derive (Clone , Copy , Debug , Eq , PartialEq)"),
+        ("IpRoute", "derive (Clone , Debug , Default , Eq , PartialEq)"),
         ("flags FibPathFlags", "pub const RESOLVE_VIA_HOST : Self = Self (2)"),
         ("#[from(TapCreateV2)] TapCreateV3", "num_tx_queues : 1"),
         ("#[from(TapCreateV2)] TapCreateV3", "num_rx_queues : other . num_rx_queues . into ()"),
     ] {
         let code = code(list);
         assert!(code.contains(part), "{list}: {code}");
+    }
+}
+
+#[suite::test]
+fn every_name_stands_for_code() {
+    for name in msg_table::tables().names() {
+        let camel: String =
+            name.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+        let code = expand::expand(camel.parse().expect("a name"));
+        let code = code.unwrap_or_else(|e| panic!("{name}: {e}")).to_string();
+        let number = format!("const NAME : & 'static str = \"{name}\"");
+        assert!(code.contains(&number) == msg_table::tables().message(name).is_some(), "{name}");
     }
 }

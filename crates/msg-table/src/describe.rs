@@ -61,14 +61,19 @@ impl Type {
         }
     }
 
+    /// The fields of a struct, the arms of a union.
+    pub fn fields(&self) -> &[Field] {
+        match &self.shape {
+            Shape::Struct(fields) | Shape::Union(fields) => fields,
+            _ => &[],
+        }
+    }
+
     /// The types of its fields, or that it is made of.
     pub fn parts(&self) -> Vec<&Type> {
         match &self.shape {
             Shape::Alias(of) | Shape::Fixed(of, _) => vec![of],
-            Shape::Struct(fields) | Shape::Union(fields) => {
-                fields.iter().map(|f| &f.kind).collect()
-            }
-            _ => Vec::new(),
+            _ => self.fields().iter().map(|field| &field.kind).collect(),
         }
     }
 

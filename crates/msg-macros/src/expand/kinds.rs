@@ -68,15 +68,17 @@ fn all(kind: &Type, f: &dyn Fn(&Type) -> bool) -> bool {
 
 /// The traits that a type's values may have.
 fn derive(kind: &Type) -> TokenStream {
+    let is_text = |part: &Type| matches!(part.shape, Shape::Text(_));
     let counted = |field: &Field| matches!(field.multiplicity, Multiplicity::Counted(_));
-    let is_copy = all(kind, &|part| match &part.shape {
-        Shape::Text(_) => false,
-        Shape::Struct(fields) => !fields.iter().any(counted),
-        _ => true,
-    });
-    let copy = is_copy.then(|| quote! { Copy, });
+    // Longer arrays have no default in Rust.
+    let long = |field: &Field| matches!(field.multiplicity, Multiplicity::Fixed(33..));
+    let copy = all(kind, &|part| !is_text(part) && !part.fields().iter().any(counted));
+    let default =
+        all(kind, &|part| !part.fields().iter().any(|field| long(field) && !is_text(&field.kind)));
+    let copy = copy.then(|| quote! { Copy, });
+    let default = default.then(|| quote! { Default, });
     let eq = all(kind, &|part| part.name != "f64").then(|| quote! { Eq, });
-    quote! { #[derive(Clone, #copy Debug, Default, #eq PartialEq)] }
+    quote! { #[derive(Clone, #copy Debug, #default #eq PartialEq)] }
 }
 
 fn enumeration(item: &Item, base: &str, members: &[(&'static str, u32)]) -> TokenStream {
