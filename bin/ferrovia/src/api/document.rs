@@ -10,8 +10,8 @@ use msg::{Kind, Table, tables};
 
 const HEAD: &str = "# The binary API\n\n\
 Generated from the declarations by the daemon's tests (`UPDATE=1 make test ARGS='-p ferrovia'` writes it anew).\n\n\
-`ferrovia --dump-api DIR` writes the `.api.json` files that clients read. Every message's name, CRC and layout is held\n\
-against what VPP 26.06 publishes. `show api message-table` tells the same of a running daemon.\n";
+`ferrovia --dump-api DIR` writes the `.api.json` files that clients read. Names, CRCs and layouts are those that\n\
+VPP 26.06 publishes. `show api message-table` tells the same of a running daemon.\n";
 
 const ABSENT: &str = "\n## Modules that are not there yet\n\n\
 Their messages are not in the message table that `sockclnt_create_reply` brings, and there is no `.api.json` file of them: vpp_papi\n\

@@ -5,10 +5,10 @@ use super::{Item, Word, convert, fields, kinds, names};
 use msg_table::{Message, tables};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
-use syn::Result;
+use syn::{Error, Result};
 
-/// The type of a message, its implementations, and those of a request.
-pub fn expand(item: &Item, message: &Message) -> Result<TokenStream> {
+/// The type of a message of the list `all`, its implementations, and those of a request.
+pub fn expand(item: &Item, message: &Message, all: &[&Ident]) -> Result<TokenStream> {
     let (head, ident, name) = (kinds::head(item), &item.name, message.name);
     let doc = names::doc(&item.attributes);
     let mut end = message.head();
@@ -24,7 +24,7 @@ pub fn expand(item: &Item, message: &Message) -> Result<TokenStream> {
     });
     let f = fields::expand(own, ident.span());
     let (declare, put, get, names) = (f.declare, f.put, f.get, f.names);
-    let (answers, conversions) = (answers(ident, name), convert::expand(item, own)?);
+    let (answers, conversions) = (answers(ident, name, all)?, convert::expand(item, own)?);
     Ok(quote! {
         #head
         pub struct #ident { #(#declare),* }
@@ -46,25 +46,34 @@ pub fn expand(item: &Item, message: &Message) -> Result<TokenStream> {
 }
 
 /// Names the answers to a request.
-fn answers(request: &Ident, name: &str) -> TokenStream {
-    let Some(service) = tables().service(name) else { return TokenStream::new() };
-    let type_of = |name: &str| Ident::new(&names::camel(name), request.span());
-    let details = service.stream_msg.or(service.stream.then_some(service.reply)).map(type_of);
-    let dump = details
-        .map(|details| quote! { impl ::msg::Dump for #request { type Details = #details; } });
-    if service.stream && service.stream_msg.is_none() {
-        return dump.unwrap_or_default();
-    }
-    let bare = |reply: Message| {
-        let names = reply.fields.iter().map(|field| field.name);
-        names.eq(["context", "retval"])
-    };
-    let reply = match tables().message(service.reply).is_some_and(bare) {
-        true => quote! { () },
-        false => {
-            let reply = type_of(service.reply);
-            quote! { #reply }
+fn answers(request: &Ident, name: &str, all: &[&Ident]) -> Result<TokenStream> {
+    let Some(service) = tables().service(name) else { return Ok(TokenStream::new()) };
+    let type_of = |answer: &str| {
+        let answer = Ident::new(&names::camel(answer), request.span());
+        match all.contains(&&answer) {
+            true => Ok(quote! { #answer }),
+            false => {
+                let why = format!("{request} is answered by {answer}: add it to the list");
+                Err(Error::new(request.span(), why))
+            }
         }
     };
-    quote! { impl ::msg::Call for #request { type Reply = #reply; } #dump }
+    let mut code = TokenStream::new();
+    let is_dump = service.stream && service.stream_msg.is_none();
+    if let Some(details) = service.stream_msg.or(is_dump.then_some(service.reply)) {
+        let details = type_of(details)?;
+        code.extend(quote! { impl ::msg::Dump for #request { type Details = #details; } });
+    }
+    if !is_dump {
+        let bare = |reply: Message| {
+            let names = reply.fields.iter().map(|field| field.name);
+            names.eq(["context", "retval"])
+        };
+        let reply = match tables().message(service.reply).is_some_and(bare) {
+            true => quote! { () },
+            false => type_of(service.reply)?,
+        };
+        code.extend(quote! { impl ::msg::Call for #request { type Reply = #reply; } });
+    }
+    Ok(code)
 }

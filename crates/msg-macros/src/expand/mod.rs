@@ -56,10 +56,12 @@ impl Parse for Item {
 /// The code of a list.
 pub fn expand(list: TokenStream) -> Result<TokenStream> {
     let items = Punctuated::<Item, Token![,]>::parse_terminated.parse2(list)?;
-    items.iter().map(one).collect()
+    let names: Vec<&Ident> = items.iter().map(|item| &item.name).collect();
+    items.iter().map(|item| one(item, &names)).collect()
 }
 
-fn one(item: &Item) -> Result<TokenStream> {
+/// The code of a name of the list `all`.
+fn one(item: &Item, all: &[&Ident]) -> Result<TokenStream> {
     let camel = item.name.to_string();
     let wrong = |why| Err(Error::new(item.name.span(), why));
     let Some(name) = names::find(&camel) else {
@@ -80,7 +82,10 @@ fn one(item: &Item) -> Result<TokenStream> {
         }
         _ => match kind {
             Some(kind) => kinds::expand(item, &kind),
-            None => messages::expand(item, &tables().message(name).expect("a message or a type")),
+            None => {
+                let message = tables().message(name).expect("a message or a type");
+                messages::expand(item, &message, all)
+            }
         },
     }
 }
