@@ -90,7 +90,7 @@ fn the_suite_is_for_tests_and_knows_its_macro() {
 
 #[test]
 fn the_foundation_ends_with_the_graph() {
-    for dir in ["crates/wire", "crates/cli", "crates/graph", "crates/msg-derive"] {
+    for dir in ["crates/wire", "crates/cli", "crates/graph", "crates/msg-macros"] {
         assert!(is_foundation(dir), "{dir}");
     }
     for dir in ["crates/net", "features/ip", "crates/testkit", "tests", "bin/ferrovia"] {
@@ -109,6 +109,8 @@ fn tools_see_all_and_are_seen_by_none() {
 fn macros_are_below_everything() {
     allowed("crates/graph", "crates/graph-derive");
     refused("crates/graph-derive", "crates/wire", "procedural macro");
+    allowed("crates/msg-macros", "crates/msg-table");
+    refused("crates/msg-macros", "crates/msg", "procedural macro");
 }
 
 #[test]

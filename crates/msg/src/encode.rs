@@ -2,7 +2,7 @@
 //! A message's bytes from JSON, by its description: what [`show`](crate::show) writes, and VPP's
 //! tools.
 
-use crate::describe::{Field, Multiplicity, Shape, Type};
+use msg_table::{Field, Multiplicity, Shape, Type};
 use serde_json::{Map, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -109,7 +109,7 @@ fn put_scalar(name: &str, value: &Value, out: &mut Vec<u8>) -> Result<(), Fault>
         .map(i128::from)
         .or(value.as_u64().map(i128::from))
         .ok_or("expected a number")?;
-    let bits = crate::describe::scalar(name) * 8;
+    let bits = msg_table::size_of_scalar(name) * 8;
     let range = match name.starts_with('i') {
         true => -(1i128 << (bits - 1))..1i128 << (bits - 1),
         false => 0..1i128 << bits,

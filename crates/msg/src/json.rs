@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The `.api.json` files that clients read, in VPP's form.
 
-use crate::describe::{Field, Multiplicity, Shape, Type};
-use crate::published;
-use crate::table::{Entry, ModuleInfo, Service, Table};
+use crate::table::{Entry, ModuleInfo, Table};
+use msg_table::{Field, Multiplicity, Service, Shape, Type, tables};
 use serde_json::{Map, Value, json};
 
 /// Types that VPP describes in files of their own, which others import: generators of bindings make
@@ -80,13 +79,12 @@ pub fn whole<W: 'static>(table: &Table<W>) -> Value {
 
 /// The modules that others import: modules of types alone, by name.
 pub fn shared<W: 'static>(table: &Table<W>) -> Vec<(&'static str, Value)> {
-    let published = published::read();
     let describe = |(name, types): &(&'static str, &[&str])| {
         let mut found = Vec::new();
         for field in table.entries().flat_map(|(_, e)| &e.fields) {
             field.kind.visit(&mut |kind| found.extend(types.contains(&kind.name).then_some(kind)));
         }
-        let module = published.modules.get(name).cloned().unwrap_or_default();
+        let module = tables().module(name).cloned().unwrap_or_default();
         (*name, description(name, module.version, module.crc, Types::of(found)))
     };
     SHARED.iter().map(describe).collect()

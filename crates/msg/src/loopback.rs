@@ -6,6 +6,7 @@ use crate::memclnt::{ControlPing, ControlPingReply, SockclntCreate};
 use crate::message::{Call, Dump, Head, Message, Reply};
 use crate::out::{HEADER, SendBuffer};
 use crate::session::Fault;
+use crate::table::service;
 use crate::wire::Reader;
 use crate::{Hub, Session, TurnResult};
 use std::sync::{Arc, Mutex};
@@ -174,7 +175,7 @@ impl<'a, W: 'static> Loopback<'a, W> {
     ) -> Result<R::Reply, i32> {
         self.context += 1;
         self.send(&request);
-        let name = <R::Reply as Reply>::NAME.unwrap_or(R::REPLY);
+        let name = service::<R>().reply;
         let id = self.hub.table().find(name).expect("a reply in the table");
         while self.start.elapsed() < PATIENCE {
             self.turn();

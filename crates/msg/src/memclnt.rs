@@ -2,9 +2,8 @@
 //! The messages of the protocol itself. Their numbers are fixed: clients know some of them by
 //! heart.
 
+use crate::retval;
 use crate::table::{Caller, Messages, Module};
-use crate::wire::Str;
-use crate::{Message, Wire, retval};
 use cli::{Error, Result};
 
 /// Logs and returns the error for a client that asks for shared memory.
@@ -14,210 +13,68 @@ fn no_shared_memory() -> Error {
         .retval(retval::UNIMPLEMENTED)
 }
 
-/// Asks for a connection over shared memory: not served.
-#[derive(Message)]
-#[msg(head(context), reply)]
-pub struct MemclntCreate {
-    ctx_quota: i32,
-    input_queue: u64,
-    name: Str<64>,
-    api_versions: [u32; 8],
-}
-
-/// Says that there is none.
-#[derive(Message)]
-#[msg(head(context))]
-pub struct MemclntCreateReply {
-    response: i32,
-    handle: u64,
-    index: u32,
-    message_table: u64,
-}
-
-/// Ends a connection over shared memory: there is none.
-#[derive(Message)]
-#[msg(head(), reply)]
-pub struct MemclntDelete {
-    index: u32,
-    handle: u64,
-    do_cleanup: bool,
-}
-
-/// Says so.
-#[derive(Message)]
-#[msg(head())]
-pub struct MemclntDeleteReply {
-    response: i32,
-    handle: u64,
-}
-
-macro_rules! internal {
-    ($($name:ident)*) => {$(
-        /// Internal to VPP: has its number only.
-        #[derive(Message)]
-        #[msg(head())]
-        pub struct $name {
-            dummy: u8,
-        }
-    )*};
-}
-internal! { RxThreadExit MemclntRxThreadSuspend MemclntReadTimeout }
-
-/// Internal to VPP: has its number only.
-#[derive(Message)]
-pub struct RpcCall {
-    function: u64,
-    multicast: u8,
-    need_barrier_sync: u8,
-    send_reply: u8,
-    #[count(data_len: u32)]
-    data: Vec<u8>,
-}
-
-/// Internal to VPP: has its number only.
-#[derive(Message)]
-pub struct RpcCallReply {}
-
-/// Asks for the number of a module's first message.
-#[derive(Message)]
-#[msg(reply)]
-pub struct GetFirstMsgId {
-    /// `module_crc`, or the module's name.
-    name: Str<64>,
-}
-
-/// The number.
-#[derive(Message)]
-pub struct GetFirstMsgIdReply {
-    first_msg_id: u16,
-}
-
-/// The version of a module.
-#[derive(Wire)]
-pub struct ModuleVersion {
-    major: u32,
-    minor: u32,
-    patch: u32,
-    name: Str<64>,
-}
-
-/// Asks for the versions of all modules.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ApiVersions {}
-
-/// Versions of the modules.
-#[derive(Message)]
-pub struct ApiVersionsReply {
-    #[count(count: u32)]
-    api_versions: Vec<ModuleVersion>,
-}
-
-/// Internal to VPP: has its number only.
-#[derive(Message)]
-pub struct TracePluginMsgIds {
-    plugin_name: Str<128>,
-    first_msg_id: u16,
-    last_msg_id: u16,
-}
-
-/// A client's first message: its name.
-#[derive(Message)]
-#[msg(head(context))]
-pub struct SockclntCreate {
-    pub(crate) name: Str<64>,
-}
-
-/// A message's number and name.
-#[derive(Wire)]
-pub struct MessageTableEntry {
-    pub(crate) index: u16,
-    pub(crate) name: Str<64>,
-}
-
-/// The client's number and the message table.
-#[derive(Message)]
-#[msg(head(client_index, context))]
-pub struct SockclntCreateReply {
-    pub(crate) response: i32,
-    pub(crate) index: u32,
-    #[count(count: u16)]
-    pub(crate) message_table: Vec<MessageTableEntry>,
-}
-
-/// A client's last message.
-#[derive(Message)]
-pub struct SockclntDelete {
-    pub(crate) index: u32,
-}
-
-/// The server closes the connection behind it.
-#[derive(Message)]
-#[msg(head(context))]
-pub struct SockclntDeleteReply {
-    pub(crate) response: i32,
-}
-
-/// Asks for shared memory beside the socket: not served.
-#[derive(Message)]
-pub struct SockInitShm {
-    requested_size: u32,
-    #[count(nitems: u8)]
-    configs: Vec<u64>,
-}
-
-/// Never sent to clients of the socket; answered all the same.
-#[derive(Message)]
-pub struct MemclntKeepalive {}
-
-/// Does nothing, in its turn: the answer says that everything before it is done.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ControlPing {}
-
-/// The client's index, and the process id of the server.
-#[derive(Message)]
-pub struct ControlPingReply {
-    client_index: u32,
-    vpe_pid: u32,
-}
-
-/// Asks for a connection over shared memory: not served.
-#[derive(Message)]
-#[msg(name = "memclnt_create_v2", head(context), reply)]
-pub struct MemclntCreateV2 {
-    ctx_quota: i32,
-    input_queue: u64,
-    name: Str<64>,
-    api_versions: [u32; 8],
-    #[wire(default = "true")]
-    keepalive: bool,
-}
-
-/// Says that there is none.
-#[derive(Message)]
-#[msg(name = "memclnt_create_v2_reply", head(context))]
-pub struct MemclntCreateV2Reply {
-    response: i32,
-    handle: u64,
-    index: u32,
-    message_table: u64,
-}
-
-/// Asks for the description of all messages.
-#[derive(Message)]
-#[msg(reply)]
-pub struct GetApiJson {}
-
-/// All `.api.json` files in one.
-#[derive(Message)]
-pub struct GetApiJsonReply {
-    json: String,
+msg::messages! {
+    /// Asks for a connection over shared memory: not served.
+    MemclntCreate,
+    /// Says that there is none.
+    MemclntCreateReply,
+    /// Ends a connection over shared memory: there is none.
+    MemclntDelete,
+    /// Says so.
+    MemclntDeleteReply,
+    /// Internal to VPP: has its number only.
+    RxThreadExit,
+    /// Internal to VPP: has its number only.
+    MemclntRxThreadSuspend,
+    /// Internal to VPP: has its number only.
+    MemclntReadTimeout,
+    /// Internal to VPP: has its number only.
+    RpcCall,
+    /// Internal to VPP: has its number only.
+    RpcCallReply,
+    /// Asks for the number of a module's first message.
+    GetFirstMsgId,
+    /// The number.
+    GetFirstMsgIdReply,
+    /// The version of a module.
+    ModuleVersion,
+    /// Asks for the versions of all modules.
+    ApiVersions,
+    /// Versions of the modules.
+    ApiVersionsReply,
+    /// Internal to VPP: has its number only.
+    TracePluginMsgIds,
+    /// A client's first message: its name.
+    SockclntCreate,
+    /// A message's number and name.
+    MessageTableEntry,
+    /// The client's number and the message table.
+    SockclntCreateReply,
+    /// A client's last message.
+    SockclntDelete,
+    /// The server closes the connection behind it.
+    SockclntDeleteReply,
+    /// Asks for shared memory beside the socket: not served.
+    SockInitShm,
+    /// Never sent to clients of the socket; answered all the same.
+    MemclntKeepalive,
+    /// Does nothing, in its turn: the answer says that everything before it is done.
+    ControlPing,
+    /// The client's index, and the process id of the server.
+    ControlPingReply,
+    /// Asks for a connection over shared memory: not served.
+    MemclntCreateV2,
+    /// Says that there is none.
+    MemclntCreateV2Reply,
+    /// Asks for the description of all messages.
+    GetApiJson,
+    /// All `.api.json` files in one.
+    GetApiJsonReply,
 }
 
 /// The module.
 pub fn module<W: 'static>() -> Module<W> {
-    Module { name: "memclnt", version: "2.1.0", crc: 0xb197_c551, core: true, messages }
+    Module::core("memclnt", messages)
 }
 
 /// In the published order: numbers 1 to 28.
@@ -237,8 +94,8 @@ fn messages<W: 'static>(m: &mut Messages<W>) {
     m.call(first_msg_id);
     m.call(api_versions);
     m.unserved::<TracePluginMsgIds>();
-    m.session::<SockclntCreate, SockclntCreateReply>();
-    m.session::<SockclntDelete, SockclntDeleteReply>();
+    m.session::<SockclntCreate>();
+    m.session::<SockclntDelete>();
     m.call(|_, _, _: SockInitShm| Err(no_shared_memory()));
     m.call(|_, _, _: MemclntKeepalive| Ok(()));
     m.call(|_, caller: &Caller<'_, W>, _: ControlPing| {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages, and the answers to a request.
 
-use crate::describe::{Field, without_value};
 use crate::wire::{Malformed, Reader, Wire};
+use msg_table::{Field, Multiplicity, tables};
 
 /// A head field: it stands between a message's id and its own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,18 +28,6 @@ pub struct Head {
     pub retval: i32,
     /// See [`HeadField::Pid`].
     pub pid: u32,
-}
-
-impl HeadField {
-    /// As a field.
-    pub fn field(self) -> Field {
-        match self {
-            HeadField::ClientIndex => Field::one::<u32>("client_index", ""),
-            HeadField::Context => Field::one::<u32>("context", ""),
-            HeadField::Retval => Field::one::<i32>("retval", ""),
-            HeadField::Pid => Field::one::<u32>("pid", ""),
-        }
-    }
 }
 
 impl Head {
@@ -73,7 +61,7 @@ impl Head {
     }
 }
 
-/// A message; derived.
+/// A message; implemented by `msg::messages!`.
 pub trait Message: Sized + 'static {
     /// Its name on the wire.
     const NAME: &'static str;
@@ -81,8 +69,6 @@ pub trait Message: Sized + 'static {
     const DOC: &'static str;
     /// The fields between its id and its own fields.
     const HEAD: &'static [HeadField];
-    /// Its own fields.
-    fn fields() -> Vec<Field>;
     /// Appends its own fields.
     fn put(&self, out: &mut Vec<u8>);
     /// Reads its own fields.
@@ -90,23 +76,12 @@ pub trait Message: Sized + 'static {
     /// # Errors
     /// Bytes that are too few, or that no value has.
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed>;
-
-    /// All fields behind the id.
-    fn all_fields() -> Vec<Field> {
-        Self::HEAD.iter().map(|f| f.field()).chain(Self::fields()).collect()
-    }
 }
 
 /// A request that one reply answers.
 pub trait Call: Message {
     /// The reply's fields; `()` for a return value alone.
     type Reply: Reply;
-    /// The reply's name if it is a return value alone.
-    const REPLY: &'static str;
-    /// The events that it asks for.
-    fn events() -> Vec<&'static str> {
-        Vec::new()
-    }
 }
 
 /// A request that messages answer.
@@ -117,14 +92,10 @@ pub trait Dump: Message {
 
 /// The type of a reply: a message, or `()`.
 pub trait Reply: Sized + 'static {
-    /// See [`Message::NAME`]; none for `()`.
-    const NAME: Option<&'static str>;
     /// See [`Message::DOC`].
     const DOC: &'static str;
     /// See [`Message::HEAD`].
     const HEAD: &'static [HeadField];
-    /// See [`Message::fields`].
-    fn fields() -> Vec<Field>;
     /// Appends the fields; those of an error, which names no interface, if there is none.
     fn write(reply: Option<&Self>, out: &mut Vec<u8>);
     /// Reads the fields.
@@ -134,13 +105,17 @@ pub trait Reply: Sized + 'static {
     fn read(r: &mut Reader<'_>) -> Result<Self, Malformed>;
 }
 
+/// Appends a field of a reply to a request that failed: zeros, but for the index of an interface
+/// all bits set, as in VPP. 0 is an interface.
+pub(crate) fn without_value(field: &Field, out: &mut Vec<u8>) {
+    let is_interface = field.kind.name == "interface_index";
+    let byte = if is_interface && field.multiplicity == Multiplicity::One { 0xff } else { 0 };
+    out.resize(out.len() + field.least(), byte);
+}
+
 impl Reply for () {
-    const NAME: Option<&'static str> = None;
     const DOC: &'static str = "";
     const HEAD: &'static [HeadField] = &[HeadField::Context, HeadField::Retval];
-    fn fields() -> Vec<Field> {
-        Vec::new()
-    }
     fn write(_: Option<&Self>, _: &mut Vec<u8>) {}
     fn read(_: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(())
@@ -148,16 +123,16 @@ impl Reply for () {
 }
 
 impl<M: Message> Reply for M {
-    const NAME: Option<&'static str> = Some(<M as Message>::NAME);
     const DOC: &'static str = M::DOC;
     const HEAD: &'static [HeadField] = M::HEAD;
-    fn fields() -> Vec<Field> {
-        M::fields()
-    }
     fn write(reply: Option<&Self>, out: &mut Vec<u8>) {
         match reply {
             Some(reply) => reply.put(out),
-            None => M::fields().iter().for_each(|field| without_value(field, out)),
+            None => {
+                let message = tables().message(M::NAME);
+                let fields = message.iter().flat_map(|m| &m.fields[m.head()..]);
+                fields.for_each(|field| without_value(field, out));
+            }
         }
     }
     fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -168,19 +143,11 @@ impl<M: Message> Reply for M {
 #[cfg(feature = "tests")]
 mod tests {
     use super::Reply;
-    use crate::{Message, Str, Wire};
+    use crate::tests::{InterfaceIndex, LampAddReply};
 
     /// As in VPP: 0 is an interface, local0.
     #[suite::test]
     fn a_failed_reply_names_no_interface() {
-        #[derive(Wire, Clone, Copy, Debug, PartialEq)]
-        struct InterfaceIndex(u32);
-        #[derive(Message)]
-        struct LampAddReply {
-            lamp: u32,
-            sw_if_index: InterfaceIndex,
-            name: Str<2>,
-        }
         let mut out = Vec::new();
         <LampAddReply as Reply>::write(None, &mut out);
         assert_eq!(out, [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0]);

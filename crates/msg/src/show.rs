@@ -2,9 +2,9 @@
 //! A message's bytes as JSON, by its description: for traces. Addresses and prefixes are texts,
 //! bytes are hexadecimal, as VPP has it.
 
-use crate::describe::{Field, Multiplicity, Shape, Type};
 use crate::encode::put_special;
 use crate::wire::{Malformed, Reader, Wire, text_of};
+use msg_table::{Field, Multiplicity, Shape, Type};
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -35,11 +35,14 @@ pub fn fields(fields: &[Field], r: &mut Reader<'_>) -> Result<Map<String, Value>
 fn several(kind: &Type, n: usize, r: &mut Reader<'_>) -> Result<Value, Malformed> {
     match (&kind.shape, kind.name) {
         (Shape::Text(_), _) => Ok(json!(text_of(r.take(n)?))),
-        (Shape::Scalar, "u8") => Ok(json!(
-            r.take(n)?.iter().map(|b| format!("{b:02x}")).fold("0x".to_string(), |all, b| all + &b)
-        )),
+        (Shape::Scalar, "u8") => hex(n, r),
         _ => (0..n).map(|_| value(kind, r)).collect(),
     }
+}
+
+fn hex(n: usize, r: &mut Reader<'_>) -> Result<Value, Malformed> {
+    let digits: String = r.take(n)?.iter().map(|b| format!("{b:02x}")).collect();
+    Ok(json!(format!("0x{digits}")))
 }
 
 fn scalar(name: &str, r: &mut Reader<'_>) -> Result<Value, Malformed> {
@@ -129,6 +132,6 @@ fn value(kind: &Type, r: &mut Reader<'_>) -> Result<Value, Malformed> {
         }
         Shape::Struct(parts) => Value::Object(fields(parts, r)?),
         // Which arm is meant, another field says; the bytes are the same for all.
-        Shape::Union(_) => several(&u8::describe(), kind.least(), r)?,
+        Shape::Union(_) => hex(kind.least(), r)?,
     })
 }

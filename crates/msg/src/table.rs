@@ -4,11 +4,12 @@
 use crate::Hub;
 use crate::answer::{Flow, Ids, Pending, ReplyTo, dumped, dumped_some, later, put_reply, streamed};
 use crate::changes;
-use crate::describe::{self, Field, without_value};
-use crate::message::{Call, Dump, Head, HeadField, Message, Reply};
+use crate::crc::crc;
+use crate::message::{Call, Dump, Head, HeadField, Message, Reply, without_value};
 use crate::out::SendBuffer;
 use crate::wire::{Malformed, Reader};
 use cli::Result;
+use msg_table::{Field, Service, tables};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,14 +17,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Module<W: 'static> {
     /// Its name, as its `.api.json` file's.
     pub name: &'static str,
-    /// `major.minor.patch`, as published.
-    pub version: &'static str,
-    /// The published CRC of the whole; 0 for one of our own.
-    pub crc: u32,
     /// Its file lies in `core/`, not in `plugins/`.
     pub core: bool,
     /// Adds the messages.
     pub messages: fn(&mut Messages<W>),
+}
+
+impl<W> Module<W> {
+    /// A module of VPP's core.
+    pub const fn core(name: &'static str, messages: fn(&mut Messages<W>)) -> Self {
+        Module { name, core: true, messages }
+    }
+
+    /// A module of a plugin.
+    pub const fn plugin(name: &'static str, messages: fn(&mut Messages<W>)) -> Self {
+        Module { name, core: false, messages }
+    }
 }
 
 impl<W> Copy for Module<W> {}
@@ -80,7 +89,7 @@ pub struct Entry<W: 'static> {
     pub name: &'static str,
     /// One paragraph for people.
     pub doc: &'static str,
-    /// The published CRC, computed from the fields.
+    /// The published CRC, or that of a message of our own.
     pub crc: u32,
     /// All fields behind the id.
     pub fields: Vec<Field>,
@@ -120,29 +129,14 @@ impl<W: 'static> Entry<W> {
     }
 }
 
-/// The messages that belong to a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Service {
-    /// The request.
-    pub request: &'static str,
-    /// The reply, or the details of a dump.
-    pub reply: &'static str,
-    /// Any number of answers.
-    pub stream: bool,
-    /// The details, when a reply ends the stream.
-    pub stream_msg: Option<&'static str>,
-    /// The events that it asks for.
-    pub events: Vec<&'static str>,
-}
-
 /// A module in the table.
 #[derive(Clone, Debug)]
 pub struct ModuleInfo {
     /// See [`Module::name`].
     pub name: &'static str,
-    /// See [`Module::version`].
+    /// `major.minor.patch`, as published.
     pub version: &'static str,
-    /// See [`Module::crc`].
+    /// The published CRC of the whole; 0 for one of our own.
     pub crc: u32,
     /// See [`Module::core`].
     pub core: bool,
@@ -164,8 +158,8 @@ impl<W: 'static> Table<W> {
     /// one name are parts of one: several features may share it.
     ///
     /// # Errors
-    /// A name that two messages have, an answer that isn't declared, parts of a module that differ
-    /// on its version.
+    /// A name that two messages have, an answer that isn't declared, a message of another module,
+    /// a module that no table has.
     pub fn new(modules: impl IntoIterator<Item = Module<W>>) -> Result<Table<W>, String> {
         let mut parts: Vec<(Module<W>, Messages<W>)> = Vec::new();
         for module in modules {
@@ -174,22 +168,25 @@ impl<W: 'static> Table<W> {
                 .position(|(other, _)| other.name == module.name)
                 .unwrap_or(parts.len());
             if at == parts.len() {
-                parts.push((
-                    module,
-                    Messages { entries: Vec::new(), services: Vec::new(), module: at },
-                ));
+                parts.push((module, Messages { entries: Vec::new(), services: Vec::new() }));
             }
             let (other, messages) = &mut parts[at];
-            if (other.version, other.crc, other.core) != (module.version, module.crc, module.core) {
+            if other.core != module.core {
                 return Err(format!("two features differ on what module {} is", module.name));
             }
             (module.messages)(messages);
         }
         let mut table = Table { entries: Vec::new(), modules: Vec::new(), names: HashMap::new() };
-        for (Module { name, version, crc, core, .. }, Messages { entries, services, .. }) in parts {
+        for (Module { name, core, .. }, Messages { entries, services }) in parts {
             let first = table.entries.len() as u16 + 1;
+            let facts = tables().module(name).ok_or_else(|| format!("no table has {name}"))?;
+            let (version, crc) = (facts.version, facts.crc);
             table.modules.push(ModuleInfo { name, version, crc, core, first, services });
-            for entry in entries {
+            for (home, mut entry) in entries {
+                if home != name {
+                    return Err(format!("{} is a message of {home}, not of {name}", entry.name));
+                }
+                entry.module = table.modules.len() - 1;
                 let id = table.entries.len() as u16 + 1;
                 if table.names.insert(entry.name.to_string(), id).is_some() {
                     return Err(format!("two messages are named {}", entry.name));
@@ -300,9 +297,9 @@ impl<W: 'static> Table<W> {
 
 /// The messages of a module, which its function adds.
 pub struct Messages<W: 'static> {
-    entries: Vec<Entry<W>>,
+    /// Each with the module that the tables have it in.
+    entries: Vec<(&'static str, Entry<W>)>,
     services: Vec<Service>,
-    module: usize,
 }
 
 impl<W: 'static> Messages<W> {
@@ -419,75 +416,46 @@ impl<W: 'static> Messages<W> {
     }
 
     fn called<R: Call>(&mut self) {
-        self.reply::<R>();
-        self.services.push(Service {
-            request: R::NAME,
-            reply: reply_name::<R>(),
-            events: R::events(),
-            ..Service::default()
-        });
+        let service = service::<R>();
+        self.reply::<R::Reply>(service.reply);
+        self.services.push(service);
     }
 
     fn dumps<R: Dump>(&mut self) {
         self.answer::<R::Details>();
-        self.services.push(Service {
-            request: R::NAME,
-            reply: <R::Details as Message>::NAME,
-            stream: true,
-            ..Service::default()
-        });
+        self.services.push(service::<R>());
     }
 
     fn streams<R: Dump + Call>(&mut self) {
-        self.reply::<R>();
-        self.answer::<R::Details>();
-        self.services.push(Service {
-            request: R::NAME,
-            reply: reply_name::<R>(),
-            stream: true,
-            stream_msg: Some(<R::Details as Message>::NAME),
-            events: R::events(),
-        });
+        self.reply::<R::Reply>(service::<R>().reply);
+        self.dumps::<R>();
     }
 
     /// An event, or details or a reply that another request declares as its own too; more than once
     /// is once.
     pub fn answer<M: Message>(&mut self) {
-        if self.entries.iter().all(|e| e.name != M::NAME) {
-            self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Role::Answer, reencode::<M>);
-        }
+        self.reply::<M>(M::NAME);
     }
 
     /// A message that is there for its number only.
     pub fn unserved<M: Message>(&mut self) {
-        self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Role::Unserved, reencode::<M>);
+        self.add(M::NAME, M::DOC, M::HEAD, Role::Unserved, reencode::<M>);
     }
 
     /// A request that the session itself answers, and its answer.
-    pub(crate) fn session<R: Message, A: Message>(&mut self) {
+    pub(crate) fn session<R: Call>(&mut self) {
         self.unserved::<R>();
-        self.answer::<A>();
-        self.services.push(Service { request: R::NAME, reply: A::NAME, ..Service::default() });
+        self.called::<R>();
     }
 
-    fn reply<R: Call>(&mut self) {
-        let name = reply_name::<R>();
-        if self.entries.iter().all(|e| e.name != name) {
-            let fields =
-                R::Reply::HEAD.iter().map(|f| f.field()).chain(R::Reply::fields()).collect();
-            self.add(
-                name,
-                R::Reply::DOC,
-                R::Reply::HEAD,
-                fields,
-                Role::Answer,
-                reencode_reply::<R::Reply>,
-            );
+    fn reply<R: Reply>(&mut self, name: &'static str) {
+        if self.entries.iter().all(|(_, e)| e.name != name) {
+            self.add(name, R::DOC, R::HEAD, Role::Answer, reencode::<R>);
         }
     }
 
     fn request<R: Message>(&mut self, handler: Box<Handler<W>>) {
-        self.add(R::NAME, R::DOC, R::HEAD, R::all_fields(), Role::Request(handler), reencode::<R>);
+        self.add(R::NAME, R::DOC, R::HEAD, Role::Request(handler), reencode::<R>);
     }
 
     fn add(
@@ -495,7 +463,6 @@ impl<W: 'static> Messages<W> {
         name: &'static str,
         doc: &'static str,
         head: &'static [HeadField],
-        fields: Vec<Field>,
         role: Role<W>,
         reencode: Reencode,
     ) {
@@ -504,22 +471,22 @@ impl<W: 'static> Messages<W> {
             Role::Answer => (Kind::Answer, None),
             Role::Unserved => (Kind::Unserved, None),
         };
-        let crc = describe::crc(&fields);
-        let (counts, ids, module) = (Counts::default(), Ids::default(), self.module);
-        self.entries.push(Entry {
+        let message = tables().message(name).expect("made of the tables");
+        let entry = Entry {
             name,
             doc,
-            crc,
-            fields,
+            crc: message.crc.unwrap_or_else(|| crc(&message.fields)),
+            fields: message.fields,
             kind,
             changes: false,
-            module,
-            counts,
+            module: 0,
+            counts: Counts::default(),
             head,
-            ids,
+            ids: Ids::default(),
             handler,
             reencode,
-        });
+        };
+        self.entries.push((message.module, entry));
     }
 }
 
@@ -530,18 +497,13 @@ enum Role<W: 'static> {
     Unserved,
 }
 
-fn reencode<M: Message>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
-    let (mut out, message) = (Vec::new(), M::get(r)?);
-    message.put(&mut out);
-    Ok(out)
-}
-
-fn reencode_reply<R: Reply>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
+fn reencode<R: Reply>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
     let (mut out, reply) = (Vec::new(), R::read(r)?);
     R::write(Some(&reply), &mut out);
     Ok(out)
 }
 
-fn reply_name<R: Call>() -> &'static str {
-    <R::Reply as Reply>::NAME.unwrap_or(R::REPLY)
+/// The answers to a request.
+pub(crate) fn service<R: Message>() -> Service {
+    tables().service(R::NAME).expect("a request has answers")
 }

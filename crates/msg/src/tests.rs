@@ -9,91 +9,50 @@ use std::time::Duration;
 #[derive(Default)]
 struct Lamp;
 
-crate::flags! {
-    /// Colours.
-    pub struct Colour: u8 = "colour" { RED = 1 => "COLOUR_RED", BLUE = 2 => "COLOUR_BLUE" }
+/// Stands for the type of `net::api`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct InterfaceIndex(pub u32);
+
+impl Wire for InterfaceIndex {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Wire::get(r).map(Self)
+    }
 }
 
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-#[wire(prefix = "LAMP_")]
-enum Mode {
-    Off = 0,
-    DimLight = 7,
+msg::messages! {
+    LampColour,
+    LampMode,
+    LampPart,
+    LampIndex,
+    /// Everything that a message may hold.
+    #[derive(Clone, Debug, PartialEq)]
+    LampSet,
+    LampSetReply,
+    LampAddReply,
+    LampDump,
+    LampDetails,
+    LampRareDump,
+    LampRareDetails,
+    WantLampEvents,
+    LampEvent,
+    LampName,
 }
 
-#[derive(Wire, Clone, Debug, PartialEq)]
-struct Part {
-    id: u8,
-    place: [u16; 3],
-}
-
-#[derive(Wire, Clone, Copy, Debug, PartialEq)]
-struct LampIndex(u32);
-
-/// Everything that a message may hold.
-#[derive(Message, Clone, Debug, PartialEq)]
-#[msg(reply)]
-struct LampSet {
-    lamp: LampIndex,
-    mode: Mode,
-    colour: Colour,
-    name: Str<8>,
-    #[count(n_parts: u8, before = name)]
-    parts: Vec<Part>,
-    level: f64,
-    #[count(n_codes: u16)]
-    codes: Vec<u32>,
-    note: String,
-}
-
-#[derive(Message)]
-struct LampSetReply {
-    was: u64,
-}
-
-#[derive(Message)]
-#[msg(details)]
-struct LampDump {
-    n: u32,
-}
-
-#[derive(Message)]
-struct LampDetails {
-    lamp: LampIndex,
-}
-
-#[derive(Message)]
-#[msg(events(LampEvent))]
-struct WantLampEvents {
-    enable: bool,
-    pid: u32,
-}
-
-#[derive(Message)]
-struct LampEvent {
-    lamp: LampIndex,
-    text: String,
-}
-
-static LAMP: Module<Lamp> = Module {
-    name: "lamp",
-    version: "1.2.3",
-    crc: 7,
-    core: false,
-    messages: |m| {
-        m.call(|_, _, r: LampSet| match r.mode {
-            Mode::Off => Err(Error::not_found("no such lamp").retval(retval::NO_SUCH_ENTRY)),
-            Mode::DimLight => Ok(LampSetReply { was: u64::from(r.lamp.0) }),
-        });
-        m.dump(|_, _, r: LampDump| Ok((0..r.n).map(|i| LampDetails { lamp: LampIndex(i) })));
-        m.call(|_, caller: &Caller<'_, Lamp>, r: WantLampEvents| {
-            caller.hub.subscribe::<LampEvent>(caller, r.pid, r.enable);
-            Ok(())
-        });
-        m.answer::<LampEvent>();
-    },
-};
+static LAMP: Module<Lamp> = Module::plugin("lamp", |m| {
+    m.call(|_, _, r: LampSet| match r.mode {
+        LampMode::Off => Err(Error::not_found("no such lamp").retval(retval::NO_SUCH_ENTRY)),
+        LampMode::DimLight => Ok(LampSetReply { was: u64::from(r.lamp.0) }),
+    });
+    m.dump(|_, _, r: LampDump| Ok((0..r.n).map(|i| LampDetails { lamp: LampIndex(i) })));
+    m.call(|_, caller: &Caller<'_, Lamp>, r: WantLampEvents| {
+        caller.hub.subscribe::<LampEvent>(caller, r.pid, r.enable);
+        Ok(())
+    });
+    m.answer::<LampEvent>();
+});
 
 fn hub() -> Hub<Lamp> {
     Hub::new([&LAMP]).unwrap()
@@ -163,13 +122,13 @@ impl Client {
     }
 }
 
-fn lamp_set(mode: Mode) -> LampSet {
+fn lamp_set(mode: LampMode) -> LampSet {
     LampSet {
         lamp: LampIndex(9),
         mode,
-        colour: Colour::RED | Colour::BLUE,
+        colour: LampColour::RED | LampColour::BLUE,
         name: "a-name-too-long".into(),
-        parts: vec![Part { id: 1, place: [2, 3, 4] }, Part { id: 5, place: [6, 7, 8] }],
+        parts: vec![LampPart { id: 1, place: [2, 3, 4] }, LampPart { id: 5, place: [6, 7, 8] }],
         level: 0.5,
         codes: vec![10],
         note: "ok".into(),
@@ -194,60 +153,37 @@ fn known_numbers_and_crcs() {
         assert_eq!(hub.table().find(name), Some(id));
     }
     assert_eq!(hub.table().get(0).map(Entry::name_crc), None);
-    assert_eq!(published::read().differences(hub.table()), Vec::<String>::new());
 }
 
+/// The last members of these came after they were published: VPP's CRCs don't count them.
+const GROWN: [&str; 7] = [
+    "af_packet_flags",
+    "af_xdp_flag",
+    "ipsec_crypto_alg",
+    "sr_behavior",
+    "tap_flags",
+    "tunnel_encap_decap_flags",
+    "virtio_flags",
+];
+
+/// As VPP computes them: so ours would be the same there.
 #[suite::test]
-fn a_difference_is_named() {
-    #[derive(Message)]
-    struct CliInband {
-        #[wire(default = "show")]
-        cmd: Str<12>,
+fn crcs_are_as_published() {
+    let names = tables().published().flat_map(|(_, module)| &module.messages);
+    for message in names.map(|name| tables().message(name).expect("published")) {
+        let mut grown = false;
+        for field in &message.fields {
+            field.kind.visit(&mut |kind| grown |= GROWN.contains(&kind.name));
+        }
+        let crc = crc::crc(&message.fields);
+        assert!(grown || message.crc == Some(crc), "{}: {crc:08x}", message.name);
     }
-    #[derive(Message)]
-    struct CliOutband {}
-    /// Asks. VPP has no such message.
-    #[derive(Message)]
-    struct CliOurs {}
-    static BAD: Module<Lamp> = Module {
-        name: "vlib",
-        version: "1.0.0",
-        crc: 0x9a9e_84e4,
-        core: true,
-        messages: |m| {
-            m.call(|_, _, _: CliInband| Ok(()));
-            m.call(|_, _, _: CliOutband| Ok(()));
-            m.call(|_, _, _: CliOurs| Ok(()));
-        },
-    };
-    let found = published::read().differences(Hub::new([&BAD]).unwrap().table());
-    assert!(
-        found.iter().any(|d| d.starts_with(
-            "cli_inband: (u32 client_index, u32 context, string cmd[12]=show) is declared"
-        )),
-        "{found:?}"
-    );
-    assert!(found.iter().any(|d| d.starts_with("cli_inband: CRC")), "{found:?}");
-    assert!(found.iter().any(|d| d.contains("cli_inband_reply")), "{found:?}");
-    for name in ["cli_outband", "cli_outband_reply"] {
-        let unknown = format!("{name}: isn't published in vlib");
-        assert!(found.iter().any(|d| d.starts_with(&unknown)), "{name}: {found:?}");
-    }
-    assert!(!found.iter().any(|d| d.starts_with("cli_ours")), "{found:?}");
 }
 
 #[suite::test]
 fn features_may_share_a_module() {
-    #[derive(Message)]
-    struct LampName {
-        name: Str<8>,
-    }
-    static NAMES: Module<Lamp> =
-        Module { messages: |m| m.call(|_, _, _: LampName| Ok(())), ..module("lamp", "1.2.3") };
-    static OTHER: Module<Lamp> = Module { messages: |_| (), ..module("bulb", "1.0.0") };
-    const fn module(name: &'static str, version: &'static str) -> Module<Lamp> {
-        Module { name, version, crc: 7, core: false, messages: |_| () }
-    }
+    static NAMES: Module<Lamp> = Module::plugin("lamp", |m| m.call(|_, _, _: LampName| Ok(())));
+    static OTHER: Module<Lamp> = Module::plugin("bulb", |_| ());
     let hub = Hub::new([&LAMP, &OTHER, &NAMES]).unwrap();
     let names: Vec<_> = hub.table().modules().iter().map(|m| m.name).collect();
     assert_eq!(names, ["memclnt", "lamp", "bulb"]);
@@ -257,14 +193,17 @@ fn features_may_share_a_module() {
         hub.table().entries().filter(|(_, e)| e.module == 1).map(|(id, _)| id).collect();
     assert_eq!(of_lamp, (lamp.first..bulb.first).collect::<Vec<_>>());
     assert_eq!(hub.table().find("lamp_name_reply"), Some(bulb.first - 1));
-    static WRONG: Module<Lamp> = module("lamp", "1.2.4");
-    let error = Hub::new([&LAMP, &WRONG]).err().unwrap();
+    let fault = |module| Hub::new([&LAMP, &module]).err().unwrap();
+    let error = fault(Module::core("lamp", |_| ()));
     assert_eq!(error, "two features differ on what module lamp is");
+    let error = fault(Module::plugin("bulb", |m| m.call(|_, _, _: LampName| Ok(()))));
+    assert_eq!(error, "lamp_name is a message of lamp, not of bulb");
+    assert_eq!(fault(Module::plugin("candle", |_| ())), "no table has candle");
 }
 
 #[suite::test]
 fn values_go_over_the_wire_and_back() {
-    let message = lamp_set(Mode::DimLight);
+    let message = lamp_set(LampMode::DimLight);
     let mut bytes = Vec::new();
     message.put(&mut bytes);
     let back = LampSet::get(&mut Reader::new(&bytes)).unwrap();
@@ -272,7 +211,7 @@ fn values_go_over_the_wire_and_back() {
     // lamp 4, mode 2, colour 1, name 8, n_parts 1, parts 14, level 8, n_codes 2, codes 4, note 4 +
     // 2
     assert_eq!(bytes.len(), 50);
-    assert!(message.colour.has(Colour::BLUE) && Colour::RED.when(false) == Colour(0));
+    assert!(message.colour.has(LampColour::BLUE) && LampColour::RED.when(false) == LampColour(0));
     assert_eq!(&bytes[..9], [0, 0, 0, 9, 0, 7, 3, 2, b'a']);
     for n in 0..bytes.len() {
         assert_eq!(LampSet::get(&mut Reader::new(&bytes[..n])), Err(Malformed::Short), "{n} bytes");
@@ -282,10 +221,10 @@ fn values_go_over_the_wire_and_back() {
 #[suite::test]
 fn requests_are_answered_in_order() {
     let mut client = Client::new();
-    let mut all = request(&client.hub, 1, &lamp_set(Mode::DimLight));
+    let mut all = request(&client.hub, 1, &lamp_set(LampMode::DimLight));
     all.extend(request(&client.hub, 2, &LampDump { n: 3 }));
     all.extend(request(&client.hub, 3, &ControlPing {}));
-    all.extend(request(&client.hub, 4, &lamp_set(Mode::Off)));
+    all.extend(request(&client.hub, 4, &lamp_set(LampMode::Off)));
     // Byte by byte is the same as at once.
     let mut answers = Vec::new();
     for byte in &all {
@@ -318,36 +257,19 @@ fn a_long_answer_waits_for_its_reader() {
 }
 
 /// Looks for lamps whose number is a multiple of 300.
-#[derive(Message)]
-#[msg(details)]
-struct RareDump {
-    n: u32,
-}
-
-#[derive(Message)]
-struct RareDetails {
-    lamp: LampIndex,
-}
-
-static RARE: Module<Lamp> = Module {
-    name: "rare",
-    version: "1.0.0",
-    crc: 8,
-    core: false,
-    messages: |m| {
-        m.dump_some(|_, _, r: RareDump| {
-            let of = |n: u32| n.is_multiple_of(300).then_some(RareDetails { lamp: LampIndex(n) });
-            Ok((0..r.n).map(of))
-        });
-    },
-};
+static RARE: Module<Lamp> = Module::plugin("lamp", |m| {
+    m.dump_some(|_, _, r: LampRareDump| {
+        let of = |n: u32| n.is_multiple_of(300).then_some(LampRareDetails { lamp: LampIndex(n) });
+        Ok((0..r.n).map(of))
+    });
+});
 
 #[suite::test]
 fn a_dump_that_finds_little_takes_many_turns() {
     let mut client = Client { hub: Hub::new([&LAMP, &RARE]).unwrap(), session: Session::default() };
     let hello = request(&client.hub, 5, &SockclntCreate { name: "test".into() });
     client.exchange(&hello).unwrap();
-    let dump = request(&client.hub, 2, &RareDump { n: 1000 });
+    let dump = request(&client.hub, 2, &LampRareDump { n: 1000 });
     client.session.receive(&dump).unwrap();
     let mut turns = 0;
     while client.session.run(&Lamp, &client.hub, Duration::ZERO, 100).unwrap().more {
@@ -390,7 +312,7 @@ fn garbage_ends_a_connection_or_is_counted() {
     short.truncate(short.len() - 1);
     short[11] -= 1;
     assert_eq!(client.exchange(&short).unwrap(), []);
-    let mut bad = request(&client.hub, 1, &lamp_set(Mode::Off));
+    let mut bad = request(&client.hub, 1, &lamp_set(LampMode::Off));
     bad[16 + 2 + 8 + 4] = 9;
     let answer = client.exchange(&bad).unwrap();
     assert_eq!(answer[0].1[..8], [0, 0, 0, 1, 0xff, 0xff, 0xff, 0xf9]);
@@ -420,11 +342,17 @@ fn the_description_has_everything() {
     let json = api_json(hub.table(), 1);
     assert_eq!(json["messages"][0][0], "lamp_set");
     assert_eq!(json["messages"][0][8], serde_json::json!(["string", "name", 8]));
-    assert_eq!(json["messages"][0][9], serde_json::json!(["vl_api_part_t", "parts", 0, "n_parts"]));
-    assert_eq!(json["types"], serde_json::json!([["part", ["u8", "id"], ["u16", "place", 3]]]));
+    assert_eq!(
+        json["messages"][0][9],
+        serde_json::json!(["vl_api_lamp_part_t", "parts", 0, "n_parts"])
+    );
+    assert_eq!(
+        json["types"],
+        serde_json::json!([["lamp_part", ["u8", "id"], ["u16", "place", 3]]])
+    );
     assert_eq!(
         json["enums"][0],
-        serde_json::json!(["mode", ["LAMP_OFF", 0], ["LAMP_DIM_LIGHT", 7], { "enumtype": "u16" }])
+        serde_json::json!(["lamp_mode", ["LAMP_MODE_OFF", 0], ["LAMP_MODE_DIM_LIGHT", 7], { "enumtype": "u16" }])
     );
     assert_eq!(json["enumflags"][0][3], serde_json::json!({ "enumtype": "u8" }));
     assert_eq!(json["aliases"]["lamp_index"], serde_json::json!({ "type": "u32" }));
@@ -472,10 +400,10 @@ fn changes_are_reported_with_the_client_and_what_failed() {
         let want = request(&client.hub, 1, &WantLampEvents { enable: true, pid: 1 });
         let dump = request(&client.hub, 1, &LampDump { n: 2 });
         let ping = request(&client.hub, 1, &ControlPing {});
-        let mut short = set(Mode::Off);
+        let mut short = set(LampMode::Off);
         short.truncate(30);
         short[8..12].copy_from_slice(&14u32.to_be_bytes());
-        [set(Mode::DimLight), want, dump, set(Mode::Off), ping, short].concat()
+        [set(LampMode::DimLight), want, dump, set(LampMode::Off), ping, short].concat()
     };
     // Changes aren't watched yet.
     client.exchange(&all(&client)).unwrap();
@@ -488,7 +416,7 @@ fn changes_are_reported_with_the_client_and_what_failed() {
     assert_eq!(client.session.report_at(), Some(Duration::from_secs(1)));
 
     // Many more: a summary, when nothing more comes.
-    let many = request(&client.hub, 1, &lamp_set(Mode::Off)).repeat(1000);
+    let many = request(&client.hub, 1, &lamp_set(LampMode::Off)).repeat(1000);
     client.exchange(&many).unwrap();
     assert_eq!(reported(), vec!["test: lamp_set failed: -6"; 18]);
     client.session.run(&Lamp, &client.hub, Duration::from_millis(999), 100).unwrap();

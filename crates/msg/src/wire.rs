@@ -2,7 +2,6 @@
 //! Encoding of values: packed, in network byte order, but for floating point, which is in the
 //! host's.
 
-use crate::describe::{Shape, Type};
 use std::fmt;
 
 /// The reason why bytes are no message.
@@ -53,8 +52,6 @@ impl<'a> Reader<'a> {
 
 /// A type that is encoded in messages.
 pub trait Wire: Sized {
-    /// Its name and structure.
-    fn describe() -> Type;
     /// Appends it.
     fn put(&self, out: &mut Vec<u8>);
     /// Reads it.
@@ -65,11 +62,8 @@ pub trait Wire: Sized {
 }
 
 macro_rules! numbers {
-    ($($t:ident, $name:literal, $put:ident, $get:ident;)*) => {$(
+    ($($t:ident, $put:ident, $get:ident;)*) => {$(
         impl Wire for $t {
-            fn describe() -> Type {
-                Type::new($name, "", Shape::Scalar)
-            }
             fn put(&self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.$put());
             }
@@ -82,21 +76,18 @@ macro_rules! numbers {
 }
 
 numbers! {
-    u8, "u8", to_be_bytes, from_be_bytes;
-    i8, "i8", to_be_bytes, from_be_bytes;
-    u16, "u16", to_be_bytes, from_be_bytes;
-    i16, "i16", to_be_bytes, from_be_bytes;
-    u32, "u32", to_be_bytes, from_be_bytes;
-    i32, "i32", to_be_bytes, from_be_bytes;
-    u64, "u64", to_be_bytes, from_be_bytes;
-    i64, "i64", to_be_bytes, from_be_bytes;
-    f64, "f64", to_ne_bytes, from_ne_bytes;
+    u8, to_be_bytes, from_be_bytes;
+    i8, to_be_bytes, from_be_bytes;
+    u16, to_be_bytes, from_be_bytes;
+    i16, to_be_bytes, from_be_bytes;
+    u32, to_be_bytes, from_be_bytes;
+    i32, to_be_bytes, from_be_bytes;
+    u64, to_be_bytes, from_be_bytes;
+    i64, to_be_bytes, from_be_bytes;
+    f64, to_ne_bytes, from_ne_bytes;
 }
 
 impl Wire for bool {
-    fn describe() -> Type {
-        Type::new("bool", "", Shape::Scalar)
-    }
     fn put(&self, out: &mut Vec<u8>) {
         out.push(u8::from(*self));
     }
@@ -107,9 +98,6 @@ impl Wire for bool {
 
 /// `T x[N]`
 impl<T: Wire, const N: usize> Wire for [T; N] {
-    fn describe() -> Type {
-        Type::new("", "", Shape::Fixed(Box::new(T::describe()), N))
-    }
     fn put(&self, out: &mut Vec<u8>) {
         self.iter().for_each(|x| x.put(out));
     }
@@ -123,19 +111,6 @@ impl<T: Wire, const N: usize> Wire for [T; N] {
     }
 }
 
-/// `T x[n]`: only with `#[count(…)]`, which puts the length on the wire.
-impl<T: Wire> Wire for Vec<T> {
-    fn describe() -> Type {
-        T::describe()
-    }
-    fn put(&self, out: &mut Vec<u8>) {
-        put_all(self, out);
-    }
-    fn get(_: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Err(Malformed::Short)
-    }
-}
-
 /// Text up to its end mark. `?` stands for bytes that aren't UTF-8, and for the replacement
 /// character: a saved configuration with that character wouldn't be loaded, since the bytes that it
 /// replaced are unknown.
@@ -146,9 +121,6 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
 
 /// `string x[]`: a length and as many bytes.
 impl Wire for String {
-    fn describe() -> Type {
-        Type::new("string", "", Shape::Text(0))
-    }
     fn put(&self, out: &mut Vec<u8>) {
         length::<u32>(self.len()).put(out);
         out.extend_from_slice(self.as_bytes());
@@ -191,9 +163,6 @@ impl<const N: usize> fmt::Display for Str<N> {
 }
 
 impl<const N: usize> Wire for Str<N> {
-    fn describe() -> Type {
-        Type::new("string", "", Shape::Text(N))
-    }
     fn put(&self, out: &mut Vec<u8>) {
         let end = out.len() + N;
         out.extend_from_slice(

@@ -6,14 +6,13 @@ use crate::control::{self, Create, Hosts};
 use crate::{Config, Mode};
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module, Str, Wire};
+use msg::{Caller, Messages, Module};
 use net::Interfaces;
 use net::api::{InterfaceIndex, MacAddress};
 use wire::MacAddr;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "af_packet", version: "2.0.0", crc: 0x5b12_de21, core: false, messages };
+pub static API: Module<World> = Module::plugin("af_packet", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketCreate| {
@@ -71,142 +70,31 @@ fn create(
     control::create(w, new)
 }
 
-/// The header that frames begin with.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "AF_PACKET_API_MODE_")]
-pub enum AfPacketMode {
-    /// An Ethernet header.
-    Ethernet = 1,
-    /// An IP header.
-    Ip = 2,
-}
-
-msg::flags! {
-    /// The options of a host interface.
-    pub struct AfPacketFlags: u32 = enum "af_packet_flags" {
-        QDISC_BYPASS = 1 => "AF_PACKET_API_FLAG_QDISC_BYPASS",
-        CKSUM_GSO = 2 => "AF_PACKET_API_FLAG_CKSUM_GSO";
-        VERSION_2 = 8 => "AF_PACKET_API_FLAG_VERSION_2",
-    }
-}
-
-/// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer. Offloads
-/// are on.
-#[derive(Message)]
-#[msg(reply)]
-pub struct AfPacketCreate {
-    /// Its address.
-    pub hw_addr: MacAddress,
-    /// Its address isn't given.
-    pub use_random_hw_addr: bool,
-    /// The kernel's interface.
-    pub host_if_name: Str<64>,
-}
-
-/// The new interface.
-#[derive(Message)]
-pub struct AfPacketCreateReply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer.
-#[derive(Message)]
-#[msg(reply)]
-pub struct AfPacketCreateV2 {
-    /// Its address.
-    pub hw_addr: MacAddress,
-    /// Its address isn't given.
-    pub use_random_hw_addr: bool,
-    /// The kernel's interface.
-    pub host_if_name: Str<64>,
-    /// Accepted: rings have the size that they need.
-    pub rx_frame_size: u32,
-    /// See `rx_frame_size`.
-    pub tx_frame_size: u32,
-    /// See `rx_frame_size`.
-    pub rx_frames_per_block: u32,
-    /// See `rx_frame_size`.
-    pub tx_frames_per_block: u32,
-    /// As in `af_packet_create_v3`.
-    pub flags: u32,
-    /// Receive queues.
-    #[wire(default = "1")]
-    pub num_rx_queues: u16,
-}
-
-/// The new interface.
-#[derive(Message)]
-pub struct AfPacketCreateV2Reply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes an interface of an interface of the Linux kernel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct AfPacketCreateV3 {
+msg::messages! {
     /// The header that frames begin with.
-    pub mode: AfPacketMode,
-    /// Its address.
-    pub hw_addr: MacAddress,
-    /// Its address isn't given.
-    pub use_random_hw_addr: bool,
-    /// The kernel's interface.
-    pub host_if_name: Str<64>,
-    /// Accepted: rings have the size that they need.
-    pub rx_frame_size: u32,
-    /// See `rx_frame_size`.
-    pub tx_frame_size: u32,
-    /// See `rx_frame_size`.
-    pub rx_frames_per_block: u32,
-    /// See `rx_frame_size`.
-    pub tx_frames_per_block: u32,
-    /// Past the kernel's queueing discipline; checksums and segmentation left to the kernel. Rings
-    /// are of version 2 in any case.
-    pub flags: AfPacketFlags,
-    /// Receive queues.
-    #[wire(default = "1")]
-    pub num_rx_queues: u16,
-    /// Accepted: every thread has a queue of its own.
-    #[wire(default = "1")]
-    pub num_tx_queues: u16,
-}
-
-/// The new interface.
-#[derive(Message)]
-pub struct AfPacketCreateV3Reply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Takes a host interface away; the kernel's stays.
-#[derive(Message)]
-pub struct AfPacketDelete {
-    /// The kernel's interface.
-    pub host_if_name: Str<64>,
-}
-
-/// Leaves checksums of what is sent to the kernel, or completes them here.
-#[derive(Message)]
-pub struct AfPacketSetL4CksumOffload {
-    /// The host interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Leave them.
-    pub set: bool,
-}
-
-/// Asks for the host interfaces.
-#[derive(Message)]
-#[msg(details)]
-pub struct AfPacketDump {}
-
-/// A host interface.
-#[derive(Message, Debug)]
-pub struct AfPacketDetails {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-    /// The kernel's interface.
-    pub host_if_name: Str<64>,
+    AfPacketMode,
+    /// The options of a host interface.
+    flags AfPacketFlags,
+    /// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer.
+    /// Offloads are on.
+    AfPacketCreate,
+    /// The new interface.
+    AfPacketCreateReply,
+    /// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer.
+    AfPacketCreateV2,
+    /// The new interface.
+    AfPacketCreateV2Reply,
+    /// Makes an interface of an interface of the Linux kernel.
+    AfPacketCreateV3,
+    /// The new interface.
+    AfPacketCreateV3Reply,
+    /// Takes a host interface away; the kernel's stays.
+    AfPacketDelete,
+    /// Leaves checksums of what is sent to the kernel, or completes them here.
+    AfPacketSetL4CksumOffload,
+    /// Asks for the host interfaces.
+    AfPacketDump,
+    /// A host interface.
+    #[derive(Debug)]
+    AfPacketDetails,
 }

@@ -6,13 +6,12 @@ use crate::device::{Config, MemifDevice, Mode};
 use crate::io::Role;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module, Str, Wire, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::Interfaces;
 use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "memif", version: "3.1.0", crc: 0xd48a_c702, core: false, messages };
+pub static API: Module<World> = Module::plugin("memif", messages);
 
 /// A number that stands for none.
 const NONE: u32 = u32::MAX;
@@ -55,110 +54,39 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Role of an end.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "MEMIF_ROLE_API_")]
-pub enum MemifRole {
-    /// The server: listens.
-    Master = 0,
-    /// The client: connects.
-    Slave = 1,
-}
-
-/// The first header of packets.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "MEMIF_MODE_API_")]
-pub enum MemifMode {
-    /// An Ethernet header.
-    Ethernet = 0,
-    /// An IP header.
-    Ip = 1,
-    /// Nothing: refused (−12).
-    PuntInject = 2,
-}
-
-macro_rules! create {
-    ($(#[$doc:meta])* $name:ident { $($dma:tt)* }) => {
-        $(#[$doc])*
-        #[derive(Message)]
-        #[msg(reply)]
-        pub struct $name {
-            /// Server or client.
-            pub role: MemifRole,
-            /// The first header of packets.
-            pub mode: MemifMode,
-            /// Queues that a client receives by; 0 for 1.
-            pub rx_queues: u8,
-            /// Queues that a client sends by; 0 for 1.
-            pub tx_queues: u8,
-            /// Number on the socket.
-            pub id: u32,
-            /// The socket.
-            pub socket_id: u32,
-            /// Descriptors of a client's ring, a power of 2; 0 for 1024.
-            pub ring_size: u32,
-            /// Bytes of a client's buffer; 0 for 2048.
-            pub buffer_size: u16,
-            /// Accepted: packets are always copied.
-            pub no_zero_copy: bool,
-            $($dma)*
-            /// The address; zeros for a random one.
-            pub hw_addr: MacAddress,
-            /// The secret; empty for none.
-            pub secret: Str<24>,
-        }
-    };
-}
-
-create! {
+msg::messages! {
     /// Makes an interface whose other end is another program on this host.
-    MemifCreateV2 {
-        /// Accepted: packets are copied by the processor.
-        pub use_dma: bool,
-    }
-}
-
-create! {
+    #[from(MemifCreate)]
+    MemifCreateV2,
     /// Makes an interface whose other end is another program on this host; `memif_create_v2` is
     /// newer.
-    MemifCreate {}
-}
-
-impl From<MemifCreate> for MemifCreateV2 {
-    fn from(r: MemifCreate) -> Self {
-        let MemifCreate { role, mode, rx_queues, tx_queues, id, socket_id, ring_size, .. } = r;
-        let MemifCreate { buffer_size, no_zero_copy, hw_addr, secret, .. } = r;
-        Self {
-            role,
-            mode,
-            rx_queues,
-            tx_queues,
-            id,
-            socket_id,
-            ring_size,
-            buffer_size,
-            no_zero_copy,
-            use_dma: false,
-            hw_addr,
-            secret,
-        }
-    }
-}
-
-/// The new interface.
-#[derive(Message)]
-pub struct MemifCreateReply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// The new interface.
-#[derive(Message)]
-pub struct MemifCreateV2Reply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
+    MemifCreate,
+    /// Role of an end.
+    MemifRole,
+    /// The first header of packets.
+    MemifMode,
+    /// The new interface.
+    MemifCreateReply,
+    /// The new interface.
+    MemifCreateV2Reply,
+    /// Takes an interface away.
+    MemifDelete,
+    /// Asks for all interfaces.
+    MemifDump,
+    /// An interface.
+    #[derive(Debug)]
+    MemifDetails,
+    /// Names a socket, or forgets it; `memif_socket_filename_add_del_v2` is newer.
+    MemifSocketFilenameAddDel,
+    /// Names a socket, or forgets it.
+    MemifSocketFilenameAddDelV2,
+    /// The socket.
+    MemifSocketFilenameAddDelV2Reply,
+    /// Asks for all sockets.
+    MemifSocketFilenameDump,
+    /// A socket.
+    #[derive(Debug)]
+    MemifSocketFilenameDetails,
 }
 
 /// The value that stands for a field that a client left at 0.
@@ -191,45 +119,6 @@ fn create(w: &World, r: MemifCreateV2) -> Result<SwIfIndex> {
     control::create(w, config, or(r.ring_size, 1024), mac)
 }
 
-/// Takes an interface away.
-#[derive(Message)]
-pub struct MemifDelete {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Asks for all interfaces.
-#[derive(Message)]
-#[msg(details)]
-pub struct MemifDump {}
-
-/// An interface.
-#[derive(Message, Debug)]
-pub struct MemifDetails {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-    /// Its address.
-    pub hw_addr: MacAddress,
-    /// Its number on the socket.
-    pub id: u32,
-    /// Server or client.
-    pub role: MemifRole,
-    /// The first header of packets.
-    pub mode: MemifMode,
-    /// False: packets are always copied.
-    pub zero_copy: bool,
-    /// The socket.
-    pub socket_id: u32,
-    /// Descriptors of a ring of a client that is connected, else 1.
-    pub ring_size: u32,
-    /// Bytes of a buffer of a client that is connected, else 0.
-    pub buffer_size: u16,
-    /// Its state.
-    pub flags: IfStatusFlags,
-    /// Its name.
-    pub if_name: Str<64>,
-}
-
 fn details(w: &World, device: &MemifDevice) -> Option<MemifDetails> {
     let i = w.get::<Interfaces>().get(*device.sw_if.get()?).ok()?;
     let (c, state) = (&device.config, device.state());
@@ -252,49 +141,4 @@ fn details(w: &World, device: &MemifDevice) -> Option<MemifDetails> {
         flags: IfStatusFlags::of(&i),
         if_name: i.name.clone().into(),
     })
-}
-
-/// Names a socket, or forgets it; `memif_socket_filename_add_del_v2` is newer.
-#[derive(Message)]
-pub struct MemifSocketFilenameAddDel {
-    /// Name it.
-    pub is_add: bool,
-    /// Its number.
-    pub socket_id: u32,
-    /// Its name: a path, relative to the runtime directory, or `abstract:NAME`.
-    pub socket_filename: Str<108>,
-}
-
-/// Names a socket, or forgets it.
-#[derive(Message)]
-#[msg(reply)]
-pub struct MemifSocketFilenameAddDelV2 {
-    /// Name it.
-    pub is_add: bool,
-    /// Its number; all bits set for the first that is free.
-    #[wire(default = "4294967295")]
-    pub socket_id: u32,
-    /// Its name: a path, relative to the runtime directory, or `abstract:NAME`.
-    pub socket_filename: String,
-}
-
-/// The socket.
-#[derive(Message)]
-pub struct MemifSocketFilenameAddDelV2Reply {
-    /// Its number.
-    pub socket_id: u32,
-}
-
-/// Asks for all sockets.
-#[derive(Message)]
-#[msg(details)]
-pub struct MemifSocketFilenameDump {}
-
-/// A socket.
-#[derive(Message, Debug)]
-pub struct MemifSocketFilenameDetails {
-    /// Its number.
-    pub socket_id: u32,
-    /// Its whole name.
-    pub socket_filename: Str<108>,
 }

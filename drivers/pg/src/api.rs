@@ -6,13 +6,12 @@ use crate::offload::Offloads;
 use crate::state::{Mode, Shared};
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::api::InterfaceIndex;
 use std::path::Path;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "pg", version: "2.1.0", crc: 0xeae1_4b90, core: true, messages };
+pub static API: Module<World> = Module::core("pg", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: PgCreateInterface| {
@@ -71,27 +70,33 @@ fn create(
     control::make_interface(w, id.0, mode, offloads).map(InterfaceIndex::from)
 }
 
-msg::flags! {
+msg::messages! {
     /// Offloads of an interface.
-    pub struct PgInterfaceFlags: u32 = enum "pg_interface_flags" {
-        NONE = 0 => "PG_API_FLAG_NONE",
-        CSUM_OFFLOAD = 1 => "PG_API_FLAG_CSUM_OFFLOAD",
-        GSO = 2 => "PG_API_FLAG_GSO",
-        GRO_COALESCE = 4 => "PG_API_FLAG_GRO_COALESCE",
-    }
-}
-
-/// The header that packets begin with.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[wire(prefix = "PG_API_MODE_")]
-pub enum PgInterfaceMode {
-    /// An Ethernet header.
-    Ethernet = 0,
-    /// An IPv4 header.
-    Ip4 = 1,
-    /// An IPv6 header.
-    Ip6 = 2,
+    flags PgInterfaceFlags,
+    /// The header that packets begin with.
+    PgInterfaceMode,
+    /// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
+    /// newer.
+    PgCreateInterface,
+    /// The interface.
+    PgCreateInterfaceReply,
+    /// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
+    /// newer.
+    PgCreateInterfaceV2,
+    /// The interface.
+    PgCreateInterfaceV2Reply,
+    /// Makes an interface for streams and captures, unless it is there.
+    PgCreateInterfaceV3,
+    /// The interface.
+    PgCreateInterfaceV3Reply,
+    /// Takes an interface away, with its streams and its capture.
+    PgDeleteInterface,
+    /// Puts TCP segments together that the interface sends, or no longer.
+    PgInterfaceEnableDisableCoalesce,
+    /// Writes what an interface sends to a file, or no longer.
+    PgCapture,
+    /// Runs streams, or stops them.
+    PgEnableDisable,
 }
 
 impl From<PgInterfaceMode> for Mode {
@@ -102,107 +107,4 @@ impl From<PgInterfaceMode> for Mode {
             PgInterfaceMode::Ip6 => Self::Ip6,
         }
     }
-}
-
-/// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
-/// newer.
-#[derive(Message)]
-#[msg(reply)]
-pub struct PgCreateInterface {
-    /// The number in its name.
-    pub interface_id: InterfaceIndex,
-    /// Super-packets come in and leave as they are.
-    pub gso_enabled: bool,
-    /// Payload of the segments of super-packets that come in; 0 if none do.
-    pub gso_size: u32,
-}
-
-/// The interface.
-#[derive(Message)]
-pub struct PgCreateInterfaceReply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
-/// newer.
-#[derive(Message)]
-#[msg(reply)]
-pub struct PgCreateInterfaceV2 {
-    /// The number in its name.
-    pub interface_id: InterfaceIndex,
-    /// Super-packets come in and leave as they are.
-    pub gso_enabled: bool,
-    /// Payload of the segments of super-packets that come in; 0 if none do.
-    pub gso_size: u32,
-    /// The header that packets begin with.
-    pub mode: PgInterfaceMode,
-}
-
-/// The interface.
-#[derive(Message)]
-pub struct PgCreateInterfaceV2Reply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes an interface for streams and captures, unless it is there.
-#[derive(Message)]
-#[msg(reply)]
-pub struct PgCreateInterfaceV3 {
-    /// The number in its name.
-    pub interface_id: InterfaceIndex,
-    /// Its offloads.
-    pub pg_flags: PgInterfaceFlags,
-    /// Payload of the segments of super-packets that come in; 0 if none do.
-    pub gso_size: u32,
-    /// The header that packets begin with.
-    pub mode: PgInterfaceMode,
-}
-
-/// The interface.
-#[derive(Message)]
-pub struct PgCreateInterfaceV3Reply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Takes an interface away, with its streams and its capture.
-#[derive(Message)]
-pub struct PgDeleteInterface {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Puts TCP segments together that the interface sends, or no longer.
-#[derive(Message)]
-pub struct PgInterfaceEnableDisableCoalesce {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Put them together.
-    pub coalesce_enabled: bool,
-}
-
-/// Writes what an interface sends to a file, or no longer.
-#[derive(Message)]
-pub struct PgCapture {
-    /// The number in the interface's name.
-    pub interface_id: InterfaceIndex,
-    /// Write.
-    #[wire(default = "true")]
-    pub is_enabled: bool,
-    /// Packets at most; 0 for no limit.
-    pub count: u32,
-    /// The file, which mustn't be there.
-    pub pcap_file_name: String,
-}
-
-/// Runs streams, or stops them.
-#[derive(Message)]
-pub struct PgEnableDisable {
-    /// Run.
-    #[wire(default = "true")]
-    pub is_enabled: bool,
-    /// One stream; empty for all.
-    pub stream_name: String,
 }

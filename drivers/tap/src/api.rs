@@ -6,7 +6,7 @@ use crate::device::TapDevice;
 use crate::{Config, Kind};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module, Pending, Str, retval};
+use msg::{Caller, Messages, Module, Pending, Str, retval};
 use net::Interfaces;
 use net::api::{
     InterfaceIndex, Ip4Address, Ip4AddressWithPrefix, Ip4Prefix, Ip6Address, Ip6AddressWithPrefix,
@@ -15,8 +15,7 @@ use net::api::{
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "tapv2", version: "4.0.0", crc: 0xc2f8_0dc7, core: true, messages };
+pub static API: Module<World> = Module::core("tapv2", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: TapCreateV3| {
@@ -31,19 +30,25 @@ fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-msg::flags! {
+msg::messages! {
+    /// Makes a tap and its end on the host.
+    #[from(TapCreateV2)]
+    TapCreateV3,
+    /// Makes a tap and its end on the host; `tap_create_v3` is newer.
+    TapCreateV2,
     /// The options of a tap.
-    pub struct TapFlags: u32 = enum "tap_flags" {
-        GSO = 1 => "TAP_API_FLAG_GSO",
-        CSUM_OFFLOAD = 2 => "TAP_API_FLAG_CSUM_OFFLOAD",
-        PERSIST = 4 => "TAP_API_FLAG_PERSIST",
-        ATTACH = 8 => "TAP_API_FLAG_ATTACH",
-        TUN = 16 => "TAP_API_FLAG_TUN",
-        GRO_COALESCE = 32 => "TAP_API_FLAG_GRO_COALESCE";
-        PACKED = 64 => "TAP_API_FLAG_PACKED",
-        IN_ORDER = 128 => "TAP_API_FLAG_IN_ORDER",
-        CONSISTENT_QP = 256 => "TAP_API_FLAG_CONSISTENT_QP",
-    }
+    flags TapFlags,
+    /// The new tap.
+    TapCreateV3Reply,
+    /// The new tap.
+    TapCreateV2Reply,
+    /// Takes a tap away, and the host's end with it unless that is persistent.
+    TapDeleteV2,
+    /// Asks for taps: one or all.
+    SwInterfaceTapV2Dump,
+    /// A tap.
+    #[derive(Debug)]
+    SwInterfaceTapV2Details,
 }
 
 impl TapFlags {
@@ -58,122 +63,6 @@ impl TapFlags {
 
 /// Clients' default for the length of the host's queue: it stays as the host makes it.
 const RING: u16 = 256;
-
-macro_rules! create {
-    ($(#[$doc:meta])* $name:ident { $($queues:tt)* }) => {
-        $(#[$doc])*
-        #[derive(Message)]
-        #[msg(reply)]
-        pub struct $name {
-            /// Its number; all bits set for the first that is free.
-            #[wire(default = "4294967295")]
-            pub id: u32,
-            /// Its address isn't given.
-            #[wire(default = "true")]
-            pub use_random_mac: bool,
-            /// Its address.
-            pub mac_address: MacAddress,
-            $($queues)*
-            /// Accepted: there is no ring.
-            #[wire(default = "256")]
-            pub tx_ring_sz: u16,
-            /// Length of the host's queue; 0 or 256 leave it as it is.
-            #[wire(default = "256")]
-            pub rx_ring_sz: u16,
-            /// The MTU of the host's end is given.
-            pub host_mtu_set: bool,
-            /// The MTU of the host's end.
-            pub host_mtu_size: u32,
-            /// The address of the host's end is given.
-            pub host_mac_addr_set: bool,
-            /// The address of the host's end.
-            pub host_mac_addr: MacAddress,
-            /// The IPv4 address of the host's end is given.
-            pub host_ip4_prefix_set: bool,
-            /// The IPv4 address of the host's end.
-            pub host_ip4_prefix: Ip4AddressWithPrefix,
-            /// The IPv6 address of the host's end is given.
-            pub host_ip6_prefix_set: bool,
-            /// The IPv6 address of the host's end.
-            pub host_ip6_prefix: Ip6AddressWithPrefix,
-            /// The host's IPv4 gateway is given.
-            pub host_ip4_gw_set: bool,
-            /// The host's IPv4 gateway.
-            pub host_ip4_gw: Ip4Address,
-            /// The host's IPv6 gateway is given.
-            pub host_ip6_gw_set: bool,
-            /// The host's IPv6 gateway.
-            pub host_ip6_gw: Ip6Address,
-            /// Its options. Coalescing and consistent pairs of queues are refused: they aren't
-            /// built.
-            pub tap_flags: TapFlags,
-            /// The network namespace of the host's end is given.
-            pub host_namespace_set: bool,
-            /// The network namespace of the host's end.
-            pub host_namespace: Str<64>,
-            /// The name of the host's end is given.
-            pub host_if_name_set: bool,
-            /// The name of the host's end.
-            pub host_if_name: Str<64>,
-            /// The bridge of the host's end is given.
-            pub host_bridge_set: bool,
-            /// The bridge that the host's end becomes a port of.
-            pub host_bridge: Str<64>,
-            /// A user's note.
-            pub tag: String,
-        }
-    };
-}
-
-create! {
-    /// Makes a tap and its end on the host.
-    TapCreateV3 {
-        /// Queues, each for both directions.
-        #[wire(default = "1")]
-        pub num_rx_queues: u16,
-        /// Accepted: threads share the queues.
-        #[wire(default = "1")]
-        pub num_tx_queues: u16,
-    }
-}
-
-create! {
-    /// Makes a tap and its end on the host; `tap_create_v3` is newer.
-    TapCreateV2 {
-        /// Queues, each for both directions.
-        #[wire(default = "1")]
-        pub num_rx_queues: u8,
-    }
-}
-
-macro_rules! same {
-    ($from:ident, $($field:ident)*) => {
-        TapCreateV3 { num_rx_queues: $from.num_rx_queues.into(), num_tx_queues: 1, $($field: $from.$field),* }
-    };
-}
-
-impl From<TapCreateV2> for TapCreateV3 {
-    fn from(r: TapCreateV2) -> Self {
-        same!(r, id use_random_mac mac_address tx_ring_sz rx_ring_sz host_mtu_set host_mtu_size host_mac_addr_set
-            host_mac_addr host_ip4_prefix_set host_ip4_prefix host_ip6_prefix_set host_ip6_prefix host_ip4_gw_set
-            host_ip4_gw host_ip6_gw_set host_ip6_gw tap_flags host_namespace_set host_namespace host_if_name_set
-            host_if_name host_bridge_set host_bridge tag)
-    }
-}
-
-/// The new tap.
-#[derive(Message)]
-pub struct TapCreateV3Reply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// The new tap.
-#[derive(Message)]
-pub struct TapCreateV2Reply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
 
 fn create(w: &World, r: TapCreateV3) -> Result<SwIfIndex> {
     let flags = r.tap_flags;
@@ -219,53 +108,6 @@ fn prefix<A: Into<IpAddr> + Copy>(addr: A, len: u8, most: u8) -> Result<(A, u8)>
         return Err(Error::parse(error).retval(retval::INVALID_VALUE));
     }
     Ok((addr, len))
-}
-
-/// Takes a tap away, and the host's end with it unless that is persistent.
-#[derive(Message)]
-pub struct TapDeleteV2 {
-    /// The tap.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Asks for taps: one or all.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwInterfaceTapV2Dump {
-    /// One; all bits set for all.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A tap.
-#[derive(Message, Debug)]
-pub struct SwInterfaceTapV2Details {
-    /// Its interface.
-    pub sw_if_index: u32,
-    /// Its number.
-    pub id: u32,
-    /// There is no ring: 0.
-    pub tx_ring_sz: u16,
-    /// Length of the host's queue, if it was given.
-    pub rx_ring_sz: u16,
-    /// The MTU of the host's end.
-    pub host_mtu_size: u32,
-    /// The address of the host's end.
-    pub host_mac_addr: MacAddress,
-    /// The IPv4 address that the host's end was given.
-    pub host_ip4_prefix: Ip4AddressWithPrefix,
-    /// The IPv6 address that the host's end was given.
-    pub host_ip6_prefix: Ip6AddressWithPrefix,
-    /// Its options.
-    pub tap_flags: TapFlags,
-    /// The name of its interface.
-    pub dev_name: Str<64>,
-    /// The name of the host's end.
-    pub host_if_name: Str<64>,
-    /// The network namespace of the host's end.
-    pub host_namespace: Str<64>,
-    /// The bridge that the host's end was made a port of.
-    pub host_bridge: Str<64>,
 }
 
 fn dump(

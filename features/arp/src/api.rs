@@ -5,12 +5,11 @@ use crate::control;
 use crate::ranges::Ranges;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::api::{InterfaceIndex, Ip4Address};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "arp", version: "1.0.0", crc: 0xb577_96ae, core: true, messages };
+pub static API: Module<World> = Module::core("arp", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(proxy_add_del);
@@ -19,24 +18,21 @@ fn messages(m: &mut Messages<World>) {
     m.dump(intfc_dump);
 }
 
-/// Addresses that are answered for.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProxyArp {
-    /// The table of the interfaces where they are asked for.
-    pub table_id: u32,
-    /// The first.
-    pub low: Ip4Address,
-    /// The last.
-    pub hi: Ip4Address,
-}
-
-/// Answers ARP requests for a range of addresses where proxy ARP is enabled, or no longer.
-#[derive(Message)]
-pub struct ProxyArpAddDel {
-    /// Answer, not stop answering.
-    pub is_add: bool,
-    /// The range.
-    pub proxy: ProxyArp,
+msg::messages! {
+    /// Addresses that are answered for.
+    ProxyArp,
+    /// Answers ARP requests for a range of addresses where proxy ARP is enabled, or no longer.
+    ProxyArpAddDel,
+    /// Asks for the ranges that are answered for.
+    ProxyArpDump,
+    /// A range that is answered for.
+    ProxyArpDetails,
+    /// Answers for others on an interface, or no longer.
+    ProxyArpIntfcEnableDisable,
+    /// Asks for the interfaces where others are answered for.
+    ProxyArpIntfcDump,
+    /// An interface where others are answered for.
+    ProxyArpIntfcDetails,
 }
 
 fn proxy_add_del(w: &World, _: &Caller<'_, World>, r: ProxyArpAddDel) -> Result<()> {
@@ -48,32 +44,11 @@ fn proxy_add_del(w: &World, _: &Caller<'_, World>, r: ProxyArpAddDel) -> Result<
     }
 }
 
-/// Asks for the ranges that are answered for.
-#[derive(Message)]
-#[msg(details)]
-pub struct ProxyArpDump {}
-
-/// A range that is answered for.
-#[derive(Message)]
-pub struct ProxyArpDetails {
-    /// The range.
-    pub proxy: ProxyArp,
-}
-
 fn proxy_dump(w: &World, _: &Caller<'_, World>, _: ProxyArpDump) -> Result<Vec<ProxyArpDetails>> {
     let details = |table_id, low, hi| ProxyArpDetails { proxy: ProxyArp { table_id, low, hi } };
     let ip = |ip: std::net::Ipv4Addr| Ip4Address(ip.octets());
     let all = w.get::<Ranges>().list();
     Ok(all.iter().map(|r| details(control::table_id(w, r.table), ip(r.start), ip(r.end))).collect())
-}
-
-/// Answers for others on an interface, or no longer.
-#[derive(Message)]
-pub struct ProxyArpIntfcEnableDisable {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Answer, not stop answering.
-    pub enable: bool,
 }
 
 fn intfc_enable_disable(
@@ -82,18 +57,6 @@ fn intfc_enable_disable(
     r: ProxyArpIntfcEnableDisable,
 ) -> Result<()> {
     control::set_proxy(w, r.sw_if_index.existing(w)?, r.enable)
-}
-
-/// Asks for the interfaces where others are answered for.
-#[derive(Message)]
-#[msg(details)]
-pub struct ProxyArpIntfcDump {}
-
-/// An interface where others are answered for.
-#[derive(Message)]
-pub struct ProxyArpIntfcDetails {
-    /// The interface.
-    pub sw_if_index: u32,
 }
 
 fn intfc_dump(

@@ -5,13 +5,12 @@ use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond, Stage};
 use crate::state::Bonds;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module, Str, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::Interfaces;
 use net::api::{InterfaceIndex, MacAddress};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "bond", version: "2.1.0", crc: 0xa03f_5330, core: true, messages };
+pub static API: Module<World> = Module::core("bond", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: BondCreate| {
@@ -117,161 +116,52 @@ fn members(w: &World, bond: InterfaceIndex) -> Vec<MemberInfo> {
     bonds(w, bond).into_iter().flat_map(|bond| bond.members).collect()
 }
 
-msg::flags! {
+msg::messages! {
     /// The mode of a bond: how it uses its members.
-    pub struct BondMode: u32 = enum "bond_mode" {
-        ROUND_ROBIN = 1 => "BOND_API_MODE_ROUND_ROBIN",
-        ACTIVE_BACKUP = 2 => "BOND_API_MODE_ACTIVE_BACKUP",
-        XOR = 3 => "BOND_API_MODE_XOR",
-        BROADCAST = 4 => "BOND_API_MODE_BROADCAST",
-        LACP = 5 => "BOND_API_MODE_LACP",
-    }
-}
-
-msg::flags! {
+    flags BondMode,
     /// Load balance: how the member of a frame is chosen.
-    pub struct BondLbAlgo: u32 = enum "bond_lb_algo" {
-        L2 = 0 => "BOND_API_LB_ALGO_L2",
-        L34 = 1 => "BOND_API_LB_ALGO_L34",
-        L23 = 2 => "BOND_API_LB_ALGO_L23",
-        RR = 3 => "BOND_API_LB_ALGO_RR",
-        BC = 4 => "BOND_API_LB_ALGO_BC",
-        AB = 5 => "BOND_API_LB_ALGO_AB",
-    }
-}
-
-/// Makes a bond.
-#[derive(Message)]
-#[msg(reply)]
-pub struct BondCreate {
-    /// The number in its name; all bits set: the first that is free.
-    #[wire(default = "4294967295")]
-    pub id: u32,
-    /// The MAC address is given.
-    pub use_custom_mac: bool,
-    /// Its MAC address.
-    pub mac_address: MacAddress,
-    /// Mode of the bond.
-    pub mode: BondMode,
-    /// The fields that the hash of a frame covers, in the modes xor and lacp.
-    pub lb: BondLbAlgo,
-    /// Only members on the local NUMA node send.
-    pub numa_only: bool,
-}
-
-/// The new bond.
-#[derive(Message)]
-pub struct BondCreateReply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes a bond.
-#[derive(Message)]
-#[msg(reply)]
-pub struct BondCreate2 {
-    /// Mode of the bond.
-    pub mode: BondMode,
-    /// The fields that the hash of a frame covers, in the modes xor and lacp.
-    pub lb: BondLbAlgo,
-    /// Only members on the local NUMA node send.
-    pub numa_only: bool,
-    /// Super-packets may be sent.
-    pub enable_gso: bool,
-    /// The MAC address is given.
-    pub use_custom_mac: bool,
-    /// Its MAC address.
-    pub mac_address: MacAddress,
-    /// The number in its name; all bits set: the first that is free.
-    #[wire(default = "4294967295")]
-    pub id: u32,
-}
-
-/// The new bond.
-#[derive(Message)]
-pub struct BondCreate2Reply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-impl From<BondCreate> for BondCreate2 {
-    fn from(old: BondCreate) -> Self {
-        let BondCreate { id, use_custom_mac, mac_address, mode, lb, numa_only } = old;
-        Self { mode, lb, numa_only, enable_gso: false, use_custom_mac, mac_address, id }
-    }
-}
-
-/// Deletes a bond.
-#[derive(Message)]
-pub struct BondDelete {
-    /// The bond.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes an interface a member of a bond.
-#[derive(Message)]
-pub struct BondEnslave {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The bond.
-    pub bond_sw_if_index: InterfaceIndex,
-    /// LACP: wait for an LACPDU of the partner.
-    pub is_passive: bool,
-    /// LACP: ask the partner for a data unit each 30 seconds.
-    pub is_long_timeout: bool,
-}
-
-/// Makes an interface a member of a bond.
-#[derive(Message)]
-pub struct BondAddMember {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The bond.
-    pub bond_sw_if_index: InterfaceIndex,
-    /// LACP: wait for an LACPDU of the partner.
-    pub is_passive: bool,
-    /// LACP: ask the partner for a data unit each 30 seconds.
-    pub is_long_timeout: bool,
-}
-
-/// Takes a member out of its bond.
-#[derive(Message)]
-pub struct BondDetachSlave {
-    /// The member.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Takes a member out of its bond.
-#[derive(Message)]
-pub struct BondDetachMember {
-    /// The member.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Asks for all bonds.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwInterfaceBondDump {}
-
-/// A bond.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct SwInterfaceBondDetails {
-    /// The bond.
-    pub sw_if_index: InterfaceIndex,
-    /// The number in its name.
-    pub id: u32,
-    /// Mode of the bond.
-    pub mode: BondMode,
-    /// Load balance: the hash or rule that selects the member of a frame.
-    pub lb: BondLbAlgo,
-    /// Only members on the local NUMA node send.
-    pub numa_only: bool,
-    /// Number of active members.
-    pub active_slaves: u32,
-    /// Number of members.
-    pub slaves: u32,
-    /// Its name.
-    pub interface_name: Str<64>,
+    flags BondLbAlgo,
+    /// Makes a bond.
+    BondCreate,
+    /// The new bond.
+    BondCreateReply,
+    /// Makes a bond.
+    #[from(BondCreate)]
+    BondCreate2,
+    /// The new bond.
+    BondCreate2Reply,
+    /// Deletes a bond.
+    BondDelete,
+    /// Makes an interface a member of a bond.
+    BondEnslave,
+    /// Makes an interface a member of a bond.
+    BondAddMember,
+    /// Takes a member out of its bond.
+    BondDetachSlave,
+    /// Takes a member out of its bond.
+    BondDetachMember,
+    /// Asks for all bonds.
+    SwInterfaceBondDump,
+    /// A bond.
+    #[derive(Debug, PartialEq, Eq)]
+    SwInterfaceBondDetails,
+    /// Asks for one bond, or for all.
+    SwBondInterfaceDump,
+    /// A bond.
+    #[derive(Debug, PartialEq, Eq)]
+    SwBondInterfaceDetails,
+    /// Asks for the members of a bond.
+    SwInterfaceSlaveDump,
+    /// A member of a bond.
+    #[derive(Debug, PartialEq, Eq)]
+    SwInterfaceSlaveDetails,
+    /// Asks for the members of a bond.
+    SwMemberInterfaceDump,
+    /// A member of a bond.
+    #[derive(Debug, PartialEq, Eq)]
+    SwMemberInterfaceDetails,
+    /// Sets the weight of a member of an active-backup bond.
+    SwInterfaceSetBondWeight,
 }
 
 impl SwInterfaceBondDetails {
@@ -287,36 +177,6 @@ impl SwInterfaceBondDetails {
             interface_name: w.get::<Interfaces>().name(bond.sw_if).into(),
         }
     }
-}
-
-/// Asks for one bond, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwBondInterfaceDump {
-    /// The bond; all bits set: all.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A bond.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct SwBondInterfaceDetails {
-    /// The bond.
-    pub sw_if_index: InterfaceIndex,
-    /// The number in its name.
-    pub id: u32,
-    /// Mode of the bond.
-    pub mode: BondMode,
-    /// Load balance: the hash or rule that selects the member of a frame.
-    pub lb: BondLbAlgo,
-    /// Only members on the local NUMA node send.
-    pub numa_only: bool,
-    /// Number of active members.
-    pub active_members: u32,
-    /// Number of members.
-    pub members: u32,
-    /// Its name.
-    pub interface_name: Str<64>,
 }
 
 impl SwBondInterfaceDetails {
@@ -335,31 +195,6 @@ impl SwBondInterfaceDetails {
     }
 }
 
-/// Asks for the members of a bond.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwInterfaceSlaveDump {
-    /// The bond; all bits set: all bonds.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A member of a bond.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct SwInterfaceSlaveDetails {
-    /// The member.
-    pub sw_if_index: InterfaceIndex,
-    /// Its name.
-    pub interface_name: Str<64>,
-    /// LACP: it waits for an LACPDU of the partner.
-    pub is_passive: bool,
-    /// LACP: it asks the partner for a data unit each 30 seconds.
-    pub is_long_timeout: bool,
-    /// It is on the local NUMA node.
-    pub is_local_numa: bool,
-    /// Its weight.
-    pub weight: u32,
-}
-
 impl SwInterfaceSlaveDetails {
     fn of(w: &World, member: &MemberInfo) -> Self {
         Self {
@@ -371,31 +206,6 @@ impl SwInterfaceSlaveDetails {
             weight: member.weight,
         }
     }
-}
-
-/// Asks for the members of a bond.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwMemberInterfaceDump {
-    /// The bond; all bits set: all bonds.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A member of a bond.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct SwMemberInterfaceDetails {
-    /// The member.
-    pub sw_if_index: InterfaceIndex,
-    /// Its name.
-    pub interface_name: Str<64>,
-    /// LACP: it waits for an LACPDU of the partner.
-    pub is_passive: bool,
-    /// LACP: it asks the partner for a data unit each 30 seconds.
-    pub is_long_timeout: bool,
-    /// It is on the local NUMA node.
-    pub is_local_numa: bool,
-    /// Its weight.
-    pub weight: u32,
 }
 
 impl SwMemberInterfaceDetails {
@@ -410,13 +220,4 @@ impl SwMemberInterfaceDetails {
             weight: old.weight,
         }
     }
-}
-
-/// Sets the weight of a member of an active-backup bond.
-#[derive(Message)]
-pub struct SwInterfaceSetBondWeight {
-    /// The member.
-    pub sw_if_index: InterfaceIndex,
-    /// The active member with the highest one is used.
-    pub weight: u32,
 }

@@ -4,11 +4,10 @@
 use crate::port::Cdp;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "cdp", version: "1.0.0", crc: 0x8cfa_825e, core: false, messages };
+pub static API: Module<World> = Module::plugin("cdp", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: CdpEnableDisable| -> Result<()> {
@@ -17,9 +16,7 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Enables or disables CDP on all Ethernet devices.
-#[derive(Message)]
-pub struct CdpEnableDisable {
-    /// Enables, not disables.
-    pub enable_disable: bool,
+msg::messages! {
+    /// Enables or disables CDP on all Ethernet devices.
+    CdpEnableDisable,
 }

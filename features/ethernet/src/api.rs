@@ -4,12 +4,12 @@
 use crate::loopback;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 use net::api::{InterfaceIndex, MacAddress};
 use wire::MacAddr;
 
 /// This feature's part of the module.
-pub static API: Module<World> = net::api::interface_module(messages);
+pub static API: Module<World> = Module::core("interface", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: CreateLoopback| {
@@ -31,43 +31,15 @@ fn given(mac: MacAddress) -> Option<MacAddr> {
     Some(MacAddr::from(mac)).filter(|mac| !mac.is_zero())
 }
 
-/// Makes a loopback interface with the first number that is free.
-#[derive(Message)]
-#[msg(reply)]
-pub struct CreateLoopback {
-    /// Its address; zero for one made of its number.
-    pub mac_address: MacAddress,
-}
-
-/// The new interface.
-#[derive(Message)]
-pub struct CreateLoopbackReply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes a loopback interface.
-#[derive(Message)]
-#[msg(reply)]
-pub struct CreateLoopbackInstance {
-    /// Its address; zero for one made of its number.
-    pub mac_address: MacAddress,
-    /// The number in its name is given.
-    pub is_specified: bool,
-    /// The number in its name.
-    pub user_instance: u32,
-}
-
-/// The new interface.
-#[derive(Message)]
-pub struct CreateLoopbackInstanceReply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Takes a loopback interface away.
-#[derive(Message)]
-pub struct DeleteLoopback {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
+msg::messages! {
+    /// Makes a loopback interface with the first number that is free.
+    CreateLoopback,
+    /// The new interface.
+    CreateLoopbackReply,
+    /// Makes a loopback interface.
+    CreateLoopbackInstance,
+    /// The new interface.
+    CreateLoopbackInstanceReply,
+    /// Takes a loopback interface away.
+    DeleteLoopback,
 }

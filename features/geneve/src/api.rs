@@ -4,14 +4,13 @@
 use crate::model::Geneve;
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 use net::api::{Address, InterfaceIndex};
 use std::net::IpAddr;
 use tunnel::{BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tunnels};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "geneve", version: "2.1.0", crc: 0xe3db_b8a3, core: false, messages };
+pub static API: Module<World> = Module::plugin("geneve", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: GeneveAddDelTunnel| {
@@ -42,102 +41,24 @@ fn add_del(w: &World, r: GeneveAddDelTunnel2) -> Result<InterfaceIndex> {
     w.get::<Tunnels<Geneve>>().add_del(w, r.is_add, None, spec).map(Into::into)
 }
 
-/// Makes or deletes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct GeneveAddDelTunnel {
-    /// Make, not delete.
-    pub is_add: bool,
-    /// The address here.
-    pub local_address: Address,
-    /// The address of the other end, or a group.
-    pub remote_address: Address,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// Where packets go that are taken out: 1 or all bits set to the interface, 0 nowhere.
-    pub decap_next_index: u32,
-    /// The network identifier.
-    pub vni: u32,
-}
-
-/// The tunnel.
-#[derive(Message)]
-pub struct GeneveAddDelTunnelReply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes or deletes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct GeneveAddDelTunnel2 {
-    /// Make, not delete.
-    pub is_add: bool,
-    /// The address here.
-    pub local_address: Address,
-    /// The address of the other end, or a group.
-    pub remote_address: Address,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// Where packets go that are taken out: 1 or all bits set to the interface, 0 nowhere.
-    pub decap_next_index: u32,
-    /// The network identifier.
-    pub vni: u32,
-    /// The MAC address of its interface follows from its number.
-    pub l3_mode: bool,
-}
-
-/// The tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct GeneveAddDelTunnel2Reply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-impl From<GeneveAddDelTunnel> for GeneveAddDelTunnel2 {
-    fn from(old: GeneveAddDelTunnel) -> Self {
-        Self {
-            is_add: old.is_add,
-            local_address: old.local_address,
-            remote_address: old.remote_address,
-            mcast_sw_if_index: old.mcast_sw_if_index,
-            encap_vrf_id: old.encap_vrf_id,
-            decap_next_index: old.decap_next_index,
-            vni: old.vni,
-            l3_mode: false,
-        }
-    }
-}
-
-/// Asks for one tunnel, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct GeneveTunnelDump {
-    /// Its interface; all bits set: all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct GeneveTunnelDetails {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The address here.
-    pub src_address: Address,
-    /// The address of the other end, or a group.
-    pub dst_address: Address,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// Where packets go that are taken out.
-    pub decap_next_index: u32,
-    /// The network identifier.
-    pub vni: u32,
+msg::messages! {
+    /// Makes or deletes a tunnel.
+    GeneveAddDelTunnel,
+    /// The tunnel.
+    GeneveAddDelTunnelReply,
+    /// Makes or deletes a tunnel.
+    #[from(GeneveAddDelTunnel)]
+    GeneveAddDelTunnel2,
+    /// The tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    GeneveAddDelTunnel2Reply,
+    /// Asks for one tunnel, or for all.
+    GeneveTunnelDump,
+    /// A tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    GeneveTunnelDetails,
+    /// Takes datagrams of tunnels out of what an interface receives before it is looked up.
+    SwInterfaceSetGeneveBypass,
 }
 
 impl GeneveTunnelDetails {
@@ -153,15 +74,4 @@ impl GeneveTunnelDetails {
             vni,
         }
     }
-}
-
-/// Takes datagrams of tunnels out of what an interface receives before it is looked up.
-#[derive(Message)]
-pub struct SwInterfaceSetGeneveBypass {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Of IPv6, not of IPv4.
-    pub is_ipv6: bool,
-    /// On, not off.
-    pub enable: bool,
 }

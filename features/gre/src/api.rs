@@ -4,14 +4,13 @@
 use crate::model::{Gre, Payload};
 use cli::{Error, Result, retval};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire};
+use msg::{Caller, Messages, Module};
 use net::api::{Address, InterfaceIndex};
 use tunnel::api::{TunnelEncapDecapFlags, TunnelMode};
 use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "gre", version: "2.2.0", crc: 0x01bf_eec2, core: false, messages };
+pub static API: Module<World> = Module::plugin("gre", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: GreTunnelAddDel| {
@@ -76,107 +75,33 @@ fn add_del(w: &World, is_add: bool, r: GreTunnelV2) -> Result<InterfaceIndex> {
     Ok(sw_if.into())
 }
 
-msg::flags! {
+msg::messages! {
     /// The kind of payload of a tunnel.
-    pub struct GreTunnelType: u8 = enum "gre_tunnel_type" {
-        L3 = 0 => "GRE_API_TUNNEL_TYPE_L3",
-        TEB = 1 => "GRE_API_TUNNEL_TYPE_TEB",
-        ERSPAN = 2 => "GRE_API_TUNNEL_TYPE_ERSPAN",
-    }
-}
-
-/// A tunnel without a key.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GreTunnel {
-    /// The kind of its payload.
-    pub r#type: GreTunnelType,
-    /// One other end, or several.
-    pub mode: TunnelMode,
-    /// The fields copied between inner and outer headers.
-    pub flags: TunnelEncapDecapFlags,
-    /// The session of ERSPAN.
-    pub session_id: u16,
-    /// The number in its name; all bits set: the first that is free.
-    pub instance: u32,
-    /// The table that outer packets are routed in.
-    pub outer_table_id: u32,
-    /// Its interface, in answers.
-    pub sw_if_index: InterfaceIndex,
-    /// The address here.
-    pub src: Address,
-    /// The address of the other end.
-    pub dst: Address,
-}
-
-/// A tunnel.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GreTunnelV2 {
-    /// The kind of its payload.
-    pub r#type: GreTunnelType,
-    /// One other end, or several.
-    pub mode: TunnelMode,
-    /// The fields copied between inner and outer headers.
-    pub flags: TunnelEncapDecapFlags,
-    /// The session of ERSPAN.
-    pub session_id: u16,
-    /// The number in its name; all bits set: the first that is free.
-    pub instance: u32,
-    /// The table that outer packets are routed in.
-    pub outer_table_id: u32,
-    /// Its interface, in answers.
-    pub sw_if_index: InterfaceIndex,
-    /// The address here.
-    pub src: Address,
-    /// The address of the other end.
-    pub dst: Address,
-    /// The key in its headers; 0 for none.
-    pub key: u32,
-}
-
-impl From<GreTunnel> for GreTunnelV2 {
-    fn from(old: GreTunnel) -> Self {
-        let GreTunnel {
-            r#type,
-            mode,
-            flags,
-            session_id,
-            instance,
-            outer_table_id,
-            sw_if_index,
-            src,
-            dst,
-        } = old;
-        Self {
-            r#type,
-            mode,
-            flags,
-            session_id,
-            instance,
-            outer_table_id,
-            sw_if_index,
-            src,
-            dst,
-            key: 0,
-        }
-    }
-}
-
-impl From<GreTunnelV2> for GreTunnel {
-    fn from(new: GreTunnelV2) -> Self {
-        let GreTunnelV2 {
-            r#type,
-            mode,
-            flags,
-            session_id,
-            instance,
-            outer_table_id,
-            sw_if_index,
-            src,
-            dst,
-            ..
-        } = new;
-        Self { r#type, mode, flags, session_id, instance, outer_table_id, sw_if_index, src, dst }
-    }
+    flags GreTunnelType,
+    /// A tunnel without a key.
+    #[from(GreTunnelV2)]
+    GreTunnel,
+    /// A tunnel.
+    #[from(GreTunnel)]
+    GreTunnelV2,
+    /// Makes or deletes a tunnel.
+    GreTunnelAddDel,
+    /// The tunnel.
+    GreTunnelAddDelReply,
+    /// Makes or deletes a tunnel.
+    GreTunnelAddDelV2,
+    /// The tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    GreTunnelAddDelV2Reply,
+    /// Asks for one tunnel, or for all.
+    GreTunnelDump,
+    /// A tunnel.
+    GreTunnelDetails,
+    /// Asks for one tunnel, or for all.
+    GreTunnelV2Dump,
+    /// A tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    GreTunnelV2Details,
 }
 
 impl From<Tunnel<Gre>> for GreTunnelV2 {
@@ -200,68 +125,4 @@ impl From<Tunnel<Gre>> for GreTunnelV2 {
             key,
         }
     }
-}
-
-/// Makes or deletes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct GreTunnelAddDel {
-    /// Make, not delete.
-    pub is_add: bool,
-    /// The tunnel.
-    pub tunnel: GreTunnel,
-}
-
-/// The tunnel.
-#[derive(Message)]
-pub struct GreTunnelAddDelReply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes or deletes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct GreTunnelAddDelV2 {
-    /// Make, not delete.
-    pub is_add: bool,
-    /// The tunnel.
-    pub tunnel: GreTunnelV2,
-}
-
-/// The tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct GreTunnelAddDelV2Reply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Asks for one tunnel, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct GreTunnelDump {
-    /// Its interface; all bits set: all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A tunnel.
-#[derive(Message)]
-pub struct GreTunnelDetails {
-    /// The tunnel.
-    pub tunnel: GreTunnel,
-}
-
-/// Asks for one tunnel, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct GreTunnelV2Dump {
-    /// Its interface; all bits set: all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct GreTunnelV2Details {
-    /// The tunnel.
-    pub tunnel: GreTunnelV2,
 }

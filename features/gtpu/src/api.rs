@@ -20,8 +20,7 @@ use tunnel::{
 };
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "gtpu", version: "2.1.0", crc: 0xdbbb_4325, core: false, messages };
+pub static API: Module<World> = Module::plugin("gtpu", messages);
 
 /// Tunnels of one answer to `gtpu_get_transfer_counts` at most: 40 KiB.
 const MOST_COUNTS: usize = 1000;

@@ -4,7 +4,7 @@
 use crate::Containers;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages};
+use msg::{Caller, Messages};
 use net::Net;
 use net::api::{InterfaceIndex, Prefix};
 use wire::{Ip4, Ip6};
@@ -14,16 +14,13 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// Delivers packets to a container's addresses here, or no longer.
-#[derive(Message)]
-pub struct IpContainerProxyAddDel {
-    /// Its addresses.
-    pub pfx: Prefix,
-    /// The interface that it is behind.
-    pub sw_if_index: InterfaceIndex,
-    /// Add, not remove.
-    #[wire(default = "true")]
-    pub is_add: bool,
+msg::messages! {
+    /// Delivers packets to a container's addresses here, or no longer.
+    IpContainerProxyAddDel,
+    /// Asks for containers.
+    IpContainerProxyDump,
+    /// A container.
+    IpContainerProxyDetails,
 }
 
 fn add_del(w: &World, _: &Caller<'_, World>, r: IpContainerProxyAddDel) -> Result<()> {
@@ -33,20 +30,6 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: IpContainerProxyAddDel) -> Resul
         (_, Some(prefix)) => w.get::<Containers<Ip6>>().set(w, prefix, sw_if, r.is_add),
         _ => Ok(()),
     }
-}
-
-/// Asks for containers.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpContainerProxyDump {}
-
-/// A container.
-#[derive(Message)]
-pub struct IpContainerProxyDetails {
-    /// The interface that it is behind.
-    pub sw_if_index: InterfaceIndex,
-    /// Its addresses.
-    pub prefix: Prefix,
 }
 
 fn dump(

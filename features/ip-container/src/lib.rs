@@ -7,8 +7,8 @@ pub mod api;
 
 use cli::{Command, Error, Matches, Output, Result, Table, Writer, quote};
 use graph::{Deleted, Phase, Plugin, RunningConfig, Script, Shared, StateDef, SwIfIndex, World};
+use msg::Module;
 use msg::retval;
-use net::api::ip_module;
 use net::args::interface;
 use net::{Addresses, Fib, IfEvent, Interfaces, Net, Path, PathKind, Source, TableIndex};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub static PLUGIN: Plugin = Plugin {
          ip container 10.9.0.2 pg0 del
          ip container 2001:db8:9::/64 pg1",
     )],
-    api: &[ip_module(api::messages)],
+    api: &[Module::core("ip", api::messages)],
     ..Plugin::EMPTY
 };
 

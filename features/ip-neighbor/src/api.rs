@@ -5,14 +5,13 @@ use crate::control::Sweep;
 use crate::watch::Watch;
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module, Wire};
+use msg::{Caller, Messages, Module};
 use net::api::{Address, AddressFamily, InterfaceIndex, MacAddress};
 use net::{Adjacencies, Neighbor, NeighborEvent, Neighbors};
 use std::net::IpAddr;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "ip_neighbor", version: "1.0.1", crc: 0x36db_39bd, core: true, messages };
+pub static API: Module<World> = Module::core("ip_neighbor", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(add_del);
@@ -31,34 +30,42 @@ fn messages(m: &mut Messages<World>) {
     m.answer::<IpNeighborEventV2>();
 }
 
-msg::flags! {
+msg::messages! {
     /// The flags of a neighbour entry: static, without a FIB entry.
-    pub struct IpNeighborFlags: u8 = enum "ip_neighbor_flags" {
-        NONE = 0 => "IP_API_NEIGHBOR_FLAG_NONE",
-        STATIC = 1 => "IP_API_NEIGHBOR_FLAG_STATIC",
-        NO_FIB_ENTRY = 2 => "IP_API_NEIGHBOR_FLAG_NO_FIB_ENTRY",
-    }
-}
-
-msg::flags! {
+    flags IpNeighborFlags,
     /// The kind of a neighbour event: entry added or removed.
-    pub struct IpNeighborEventFlags: u32 = enum "ip_neighbor_event_flags" {
-        ADDED = 1 => "IP_NEIGHBOR_API_EVENT_FLAG_ADDED",
-        REMOVED = 2 => "IP_NEIGHBOR_API_EVENT_FLAG_REMOVED",
-    }
-}
-
-/// A neighbour.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IpNeighbor {
-    /// Interface that the neighbour is attached to.
-    pub sw_if_index: InterfaceIndex,
-    /// Flags of the entry.
-    pub flags: IpNeighborFlags,
-    /// Its MAC address.
-    pub mac_address: MacAddress,
-    /// Its address.
-    pub ip_address: Address,
+    flags IpNeighborEventFlags,
+    /// A neighbour.
+    IpNeighbor,
+    /// Adds or removes a neighbour.
+    IpNeighborAddDel,
+    /// Index of the neighbour's counters.
+    IpNeighborAddDelReply,
+    /// Requests the neighbours of a family, on an interface or on all.
+    IpNeighborDump,
+    /// A neighbour.
+    IpNeighborDetails,
+    /// Sets the limits of a family's table.
+    IpNeighborConfig,
+    /// Requests the limits of a family's table.
+    IpNeighborConfigGet,
+    /// The limits.
+    IpNeighborConfigGetReply,
+    /// Marks all neighbours: neighbours not added again until `ip_neighbor_replace_end` are removed
+    /// then.
+    IpNeighborReplaceBegin,
+    /// Removes the neighbours that are still marked.
+    IpNeighborReplaceEnd,
+    /// Forgets the neighbours of a family, on an interface or on all, that were learned.
+    IpNeighborFlush,
+    /// Subscribes to events of new neighbours.
+    WantIpNeighborEvents,
+    /// A neighbour is new or has changed.
+    IpNeighborEvent,
+    /// Subscribes to events of neighbours that are added or removed.
+    WantIpNeighborEventsV2,
+    /// A neighbour was added or removed.
+    IpNeighborEventV2,
 }
 
 impl From<&Neighbor> for IpNeighbor {
@@ -71,23 +78,6 @@ impl From<&Neighbor> for IpNeighbor {
             ip_address: n.ip.into(),
         }
     }
-}
-
-/// Adds or removes a neighbour.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpNeighborAddDel {
-    /// True to add, false to remove.
-    pub is_add: bool,
-    /// The neighbour; its MAC address isn't looked at when it is removed.
-    pub neighbor: IpNeighbor,
-}
-
-/// Index of the neighbour's counters.
-#[derive(Message)]
-pub struct IpNeighborAddDelReply {
-    /// Index in `/net/adjacency`; all bits set while no route uses it.
-    pub stats_index: u32,
 }
 
 fn add_del(w: &World, _: &Caller<'_, World>, r: IpNeighborAddDel) -> Result<IpNeighborAddDelReply> {
@@ -109,26 +99,6 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: IpNeighborAddDel) -> Result<IpNe
     Ok(IpNeighborAddDelReply { stats_index: adjacency.map_or(u32::MAX, |a| a.0) })
 }
 
-/// Requests the neighbours of a family, on an interface or on all.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpNeighborDump {
-    /// The interface; all bits set for all.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-    /// The family.
-    pub af: AddressFamily,
-}
-
-/// A neighbour.
-#[derive(Message)]
-pub struct IpNeighborDetails {
-    /// Seconds since it was last confirmed.
-    pub age: f64,
-    /// The neighbour.
-    pub neighbor: IpNeighbor,
-}
-
 fn dump(w: &World, _: &Caller<'_, World>, r: IpNeighborDump) -> Result<Vec<IpNeighborDetails>> {
     let (sw_if, now) = (r.sw_if_index.existing_or_all(w)?, w.clock.now());
     let all = w.get::<Neighbors>().list(r.af.is_ip6(), sw_if);
@@ -139,20 +109,6 @@ fn dump(w: &World, _: &Caller<'_, World>, r: IpNeighborDump) -> Result<Vec<IpNei
     Ok(all.iter().map(details).collect())
 }
 
-/// Sets the limits of a family's table.
-#[derive(Message)]
-pub struct IpNeighborConfig {
-    /// The family.
-    pub af: AddressFamily,
-    /// Entries at most.
-    pub max_number: u32,
-    /// Seconds without confirmation after which an unused entry is removed and a used one asked; 0
-    /// for ever.
-    pub max_age: u32,
-    /// A full table gives up its oldest entry.
-    pub recycle: bool,
-}
-
 fn config(w: &World, _: &Caller<'_, World>, r: IpNeighborConfig) -> Result<()> {
     let neighbors = w.get::<Neighbors>();
     let old = neighbors.config(r.af.is_ip6());
@@ -160,28 +116,6 @@ fn config(w: &World, _: &Caller<'_, World>, r: IpNeighborConfig) -> Result<()> {
         net::NeighborConfig { limit: r.max_number, age: r.max_age, recycle: r.recycle, ..old };
     neighbors.configure(r.af.is_ip6(), new);
     Ok(())
-}
-
-/// Requests the limits of a family's table.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpNeighborConfigGet {
-    /// The family.
-    pub af: AddressFamily,
-}
-
-/// The limits.
-#[derive(Message)]
-pub struct IpNeighborConfigGetReply {
-    /// The family.
-    pub af: AddressFamily,
-    /// Entries at most.
-    pub max_number: u32,
-    /// Seconds without confirmation after which an unused entry is removed and a used one asked; 0
-    /// for ever.
-    pub max_age: u32,
-    /// A full table gives up its oldest entry.
-    pub recycle: bool,
 }
 
 fn config_get(
@@ -198,75 +132,10 @@ fn config_get(
     })
 }
 
-/// Marks all neighbours: neighbours not added again until `ip_neighbor_replace_end` are removed
-/// then.
-#[derive(Message)]
-pub struct IpNeighborReplaceBegin {}
-
-/// Removes the neighbours that are still marked.
-#[derive(Message)]
-pub struct IpNeighborReplaceEnd {}
-
-/// Forgets the neighbours of a family, on an interface or on all, that were learned.
-#[derive(Message)]
-pub struct IpNeighborFlush {
-    /// The family.
-    pub af: AddressFamily,
-    /// The interface; all bits set for all.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-}
-
 fn flush(w: &World, _: &Caller<'_, World>, r: IpNeighborFlush) -> Result<()> {
     let sw_if = r.sw_if_index.existing_or_all(w)?;
     w.get::<Neighbors>().flush(w, r.af.is_ip6(), sw_if);
     Ok(())
-}
-
-/// Subscribes to events of new neighbours.
-#[derive(Message)]
-#[msg(events(IpNeighborEvent))]
-pub struct WantIpNeighborEvents {
-    /// Ask, not stop asking.
-    pub enable: bool,
-    /// Comes back with every event.
-    pub pid: u32,
-    /// Of this address only; zero for all.
-    pub ip: Address,
-    /// On this interface only; all bits set for all.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A neighbour is new or has changed.
-#[derive(Message)]
-pub struct IpNeighborEvent {
-    /// The neighbour.
-    pub neighbor: IpNeighbor,
-}
-
-/// Subscribes to events of neighbours that are added or removed.
-#[derive(Message)]
-#[msg(events(IpNeighborEventV2))]
-pub struct WantIpNeighborEventsV2 {
-    /// Ask, not stop asking.
-    pub enable: bool,
-    /// Comes back with every event.
-    pub pid: u32,
-    /// Of this address only; zero for all.
-    pub ip: Address,
-    /// On this interface only; all bits set for all.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A neighbour was added or removed.
-#[derive(Message)]
-pub struct IpNeighborEventV2 {
-    /// Kind of the event.
-    pub flags: IpNeighborEventFlags,
-    /// The neighbour.
-    pub neighbor: IpNeighbor,
 }
 
 /// Returns the event key and the filter of the neighbours that a client subscribed to.

@@ -5,11 +5,11 @@ use crate::control;
 use crate::state::{Kind, Settings};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire};
-use net::api::{InterfaceIndex, ip_module};
+use msg::{Caller, Messages, Module};
+use net::api::InterfaceIndex;
 
 /// This feature's part of the module.
-pub static API: Module<World> = ip_module(messages);
+pub static API: Module<World> = Module::core("ip", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(set);
@@ -25,15 +25,23 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// The kind of reassembly.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "IP_REASS_TYPE_")]
-pub enum IpReassType {
-    /// Datagrams are reassembled.
-    Full = 0,
-    /// Fragments are forwarded with the ports of the first one.
-    ShallowVirtual = 1,
+msg::messages! {
+    /// The kind of reassembly.
+    IpReassType,
+    /// Sets the limits of reassembly.
+    IpReassemblySet,
+    /// Requests the limits of reassembly.
+    IpReassemblyGet,
+    /// The limits of reassembly.
+    IpReassemblyGetReply,
+    /// Enables or disables reassembly of the packets received on an interface.
+    IpReassemblyEnableDisable,
+    /// Enables or disables reassembly of datagrams that are for us.
+    IpLocalReassEnableDisable,
+    /// Requests the state of reassembly of datagrams that are for us.
+    IpLocalReassGet,
+    /// State of reassembly of datagrams that are for us.
+    IpLocalReassGetReply,
 }
 
 impl From<IpReassType> for Kind {
@@ -43,24 +51,6 @@ impl From<IpReassType> for Kind {
             IpReassType::ShallowVirtual => Self::Shallow,
         }
     }
-}
-
-/// Sets the limits of reassembly.
-#[derive(Message)]
-pub struct IpReassemblySet {
-    /// Milliseconds until a datagram is given up.
-    pub timeout_ms: u32,
-    /// Maximum number of datagrams under way on a thread; 0: full reassembly passes no fragment,
-    /// shallow reassembly has no such limit.
-    pub max_reassemblies: u32,
-    /// Maximum number of fragments of a datagram.
-    pub max_reassembly_length: u32,
-    /// Interval in milliseconds between two checks for timeouts; more than 1000 counts as 1000.
-    pub expire_walk_interval_ms: u32,
-    /// True for IPv6.
-    pub is_ip6: bool,
-    /// The kind.
-    pub r#type: IpReassType,
 }
 
 fn set(w: &World, _: &Caller<'_, World>, r: IpReassemblySet) -> Result<()> {
@@ -74,31 +64,6 @@ fn set(w: &World, _: &Caller<'_, World>, r: IpReassemblySet) -> Result<()> {
     Ok(())
 }
 
-/// Requests the limits of reassembly.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpReassemblyGet {
-    /// True for IPv6.
-    pub is_ip6: bool,
-    /// The kind.
-    pub r#type: IpReassType,
-}
-
-/// The limits of reassembly.
-#[derive(Message)]
-pub struct IpReassemblyGetReply {
-    /// Milliseconds until a datagram is given up.
-    pub timeout_ms: u32,
-    /// Maximum number of datagrams under way on a thread.
-    pub max_reassemblies: u32,
-    /// Maximum number of fragments of a datagram.
-    pub max_reassembly_length: u32,
-    /// Interval in milliseconds between two checks for timeouts.
-    pub expire_walk_interval_ms: u32,
-    /// True for IPv6.
-    pub is_ip6: bool,
-}
-
 fn get(w: &World, _: &Caller<'_, World>, r: IpReassemblyGet) -> Result<IpReassemblyGetReply> {
     let s = control::settings(w, r.r#type.into(), r.is_ip6);
     Ok(IpReassemblyGetReply {
@@ -110,44 +75,8 @@ fn get(w: &World, _: &Caller<'_, World>, r: IpReassemblyGet) -> Result<IpReassem
     })
 }
 
-/// Enables or disables reassembly of the packets received on an interface.
-#[derive(Message)]
-pub struct IpReassemblyEnableDisable {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// IPv4.
-    pub enable_ip4: bool,
-    /// IPv6.
-    pub enable_ip6: bool,
-    /// The kind.
-    pub r#type: IpReassType,
-}
-
 fn enable(w: &World, _: &Caller<'_, World>, r: IpReassemblyEnableDisable) -> Result<()> {
     let (sw_if, kind) = (r.sw_if_index.existing(w)?, r.r#type.into());
     control::enable(w, sw_if, kind, false, r.enable_ip4)?;
     control::enable(w, sw_if, kind, true, r.enable_ip6)
-}
-
-/// Enables or disables reassembly of datagrams that are for us.
-#[derive(Message)]
-pub struct IpLocalReassEnableDisable {
-    /// IPv4.
-    pub enable_ip4: bool,
-    /// IPv6.
-    pub enable_ip6: bool,
-}
-
-/// Requests the state of reassembly of datagrams that are for us.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpLocalReassGet {}
-
-/// State of reassembly of datagrams that are for us.
-#[derive(Message)]
-pub struct IpLocalReassGetReply {
-    /// IPv4.
-    pub ip4_is_enabled: bool,
-    /// IPv6.
-    pub ip6_is_enabled: bool,
 }

@@ -5,14 +5,13 @@ use crate::model::IpIp;
 use crate::sixrd::SixRds;
 use cli::{Error, Result, retval};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire};
+use msg::{Caller, Messages, Module};
 use net::api::{Address, InterfaceIndex};
 use tunnel::api::{IpDscp, TunnelEncapDecapFlags, TunnelMode};
 use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "ipip", version: "2.0.2", crc: 0x4609_caba, core: true, messages };
+pub static API: Module<World> = Module::core("ipip", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(add);
@@ -21,25 +20,20 @@ fn messages(m: &mut Messages<World>) {
     crate::sixrd::messages(m);
 }
 
-/// A tunnel.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IpipTunnel {
-    /// The number in its name; all bits set: the first that is free.
-    pub instance: u32,
-    /// The address here.
-    pub src: Address,
-    /// The address of the other end.
-    pub dst: Address,
-    /// Its interface, in answers.
-    pub sw_if_index: InterfaceIndex,
-    /// The table that outer packets are routed in.
-    pub table_id: u32,
-    /// The fields copied between inner and outer headers.
-    pub flags: TunnelEncapDecapFlags,
-    /// One other end, or several.
-    pub mode: TunnelMode,
-    /// The DSCP of outer headers.
-    pub dscp: IpDscp,
+msg::messages! {
+    /// A tunnel.
+    IpipTunnel,
+    /// Makes a tunnel.
+    IpipAddTunnel,
+    /// The new tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    IpipAddTunnelReply,
+    /// Deletes a tunnel.
+    IpipDelTunnel,
+    /// Asks for one tunnel, or for all.
+    IpipTunnelDump,
+    /// A tunnel.
+    IpipTunnelDetails,
 }
 
 impl From<Tunnel<IpIp>> for IpipTunnel {
@@ -56,21 +50,6 @@ impl From<Tunnel<IpIp>> for IpipTunnel {
             dscp: IpDscp(marks.dscp),
         }
     }
-}
-
-/// Makes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpipAddTunnel {
-    /// The tunnel.
-    pub tunnel: IpipTunnel,
-}
-
-/// The new tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct IpipAddTunnelReply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
 }
 
 fn add(w: &World, _: &Caller<'_, World>, r: IpipAddTunnel) -> Result<IpipAddTunnelReply> {
@@ -91,30 +70,8 @@ fn add(w: &World, _: &Caller<'_, World>, r: IpipAddTunnel) -> Result<IpipAddTunn
     Ok(IpipAddTunnelReply { sw_if_index: made.into() })
 }
 
-/// Deletes a tunnel.
-#[derive(Message)]
-pub struct IpipDelTunnel {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
 fn delete(w: &World, _: &Caller<'_, World>, r: IpipDelTunnel) -> Result<()> {
     w.get::<Tunnels<IpIp>>().delete(w, graph::SwIfIndex(r.sw_if_index.0))
-}
-
-/// Asks for one tunnel, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpipTunnelDump {
-    /// Its interface; all bits set: all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A tunnel.
-#[derive(Message)]
-pub struct IpipTunnelDetails {
-    /// The tunnel.
-    pub tunnel: IpipTunnel,
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, r: IpipTunnelDump) -> Result<Vec<IpipTunnelDetails>> {

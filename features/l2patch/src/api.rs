@@ -4,12 +4,11 @@
 use crate::control::Patches;
 use cli::{Result, retval};
 use graph::World;
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 use net::api::InterfaceIndex;
 
 /// The module, of which layer-2 switching has the other messages.
-pub static API: Module<World> =
-    Module { name: "l2", version: "3.3.0", crc: 0x1a53_d6cc, core: true, messages };
+pub static API: Module<World> = Module::core("l2", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: L2PatchAddDel| -> Result<()> {
@@ -20,14 +19,7 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Sends all frames that a device receives by another one, or ends that.
-#[derive(Message)]
-pub struct L2PatchAddDel {
-    /// The receiving device.
-    pub rx_sw_if_index: InterfaceIndex,
-    /// The sending device.
-    pub tx_sw_if_index: InterfaceIndex,
-    /// Adds, not deletes.
-    #[wire(default = "true")]
-    pub is_add: bool,
+msg::messages! {
+    /// Sends all frames that a device receives by another one, or ends that.
+    L2PatchAddDel,
 }

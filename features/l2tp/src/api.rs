@@ -6,14 +6,13 @@ use crate::model::LookupBy;
 use crate::sessions::Sessions;
 use cli::{Error, Result, retval};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Str};
+use msg::{Caller, Messages, Module};
 use net::Interfaces;
 use net::api::{Address, InterfaceIndex};
 use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "l2tp", version: "2.0.0", crc: 0x256c_ef81, core: false, messages };
+pub static API: Module<World> = Module::plugin("l2tp", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3CreateTunnel| {
@@ -45,35 +44,29 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-msg::flags! {
+msg::messages! {
     /// The field by which sessions are found.
-    pub struct L2tLookupKey: u8 = enum "l2t_lookup_key" {
-        SRC_ADDR = 0 => "L2T_LOOKUP_KEY_API_SRC_ADDR",
-        DST_ADDR = 1 => "L2T_LOOKUP_KEY_API_DST_ADDR",
-        SESSION_ID = 2 => "L2T_LOOKUP_KEY_API_SESSION_ID",
-    }
-}
-
-/// Makes a session.
-#[derive(Message, Clone, Copy)]
-#[msg(reply)]
-pub struct L2tpv3CreateTunnel {
-    /// The address of the other end.
-    pub client_address: Address,
-    /// The address here.
-    pub our_address: Address,
-    /// The session identifier of received packets.
-    pub local_session_id: u32,
-    /// The session identifier of sent packets.
-    pub remote_session_id: u32,
-    /// The cookie of received packets.
-    pub local_cookie: u64,
-    /// The cookie of sent packets.
-    pub remote_cookie: u64,
-    /// A layer-2 specific sublayer follows the cookie.
-    pub l2_sublayer_present: bool,
-    /// The table that outer packets are routed in.
-    pub encap_vrf_id: u32,
+    flags L2tLookupKey,
+    /// Makes a session.
+    #[derive(Clone, Copy)]
+    L2tpv3CreateTunnel,
+    /// The session.
+    #[derive(Debug, PartialEq, Eq)]
+    L2tpv3CreateTunnelReply,
+    /// Deletes a session. VPP has no such message.
+    L2tpv3DeleteTunnel,
+    /// Changes the cookies of a session; the local one before is accepted until the next change.
+    L2tpv3SetTunnelCookies,
+    /// Takes packets of sessions out of what an interface receives before they are looked up, or no
+    /// longer.
+    L2tpv3InterfaceEnableDisable,
+    /// Sets the field of received packets by which sessions are found.
+    L2tpv3SetLookupKey,
+    /// Asks for all sessions.
+    SwIfL2tpv3TunnelDump,
+    /// A session.
+    #[derive(Debug, PartialEq, Eq)]
+    SwIfL2tpv3TunnelDetails,
 }
 
 impl From<L2tpv3CreateTunnel> for L2tp {
@@ -92,76 +85,6 @@ impl From<L2tpv3CreateTunnel> for L2tp {
             sublayer: r.l2_sublayer_present,
         }
     }
-}
-
-/// The session.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct L2tpv3CreateTunnelReply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Deletes a session. VPP has no such message.
-#[derive(Message)]
-pub struct L2tpv3DeleteTunnel {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Changes the cookies of a session; the local one before is accepted until the next change.
-#[derive(Message)]
-pub struct L2tpv3SetTunnelCookies {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The cookie of received packets.
-    pub new_local_cookie: u64,
-    /// The cookie of sent packets.
-    pub new_remote_cookie: u64,
-}
-
-/// Takes packets of sessions out of what an interface receives before they are looked up, or no
-/// longer.
-#[derive(Message)]
-pub struct L2tpv3InterfaceEnableDisable {
-    /// Take them.
-    pub enable_disable: bool,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Sets the field of received packets by which sessions are found.
-#[derive(Message)]
-pub struct L2tpv3SetLookupKey {
-    /// The field.
-    pub key: L2tLookupKey,
-}
-
-/// Asks for all sessions.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwIfL2tpv3TunnelDump {}
-
-/// A session.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct SwIfL2tpv3TunnelDetails {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The interface's name.
-    pub interface_name: Str<64>,
-    /// The address of the other end.
-    pub client_address: Address,
-    /// The address here.
-    pub our_address: Address,
-    /// The session identifier of received packets.
-    pub local_session_id: u32,
-    /// The session identifier of sent packets.
-    pub remote_session_id: u32,
-    /// The cookies of received packets: the one of now, and the one before.
-    pub local_cookie: [u64; 2],
-    /// The cookie of sent packets.
-    pub remote_cookie: u64,
-    /// A layer-2 specific sublayer follows the cookie.
-    pub l2_sublayer_present: bool,
 }
 
 fn details(w: &World, Tunnel { sw_if, spec, .. }: Tunnel<L2tp>) -> SwIfL2tpv3TunnelDetails {

@@ -5,14 +5,13 @@ use crate::control::CrossConnects;
 use cli::{Error, Result};
 use graph::World;
 use ip::Ip;
-use msg::{Caller, Message, Messages, Module, Wire, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::RouteTables;
 use net::api::{FibPath, InterfaceIndex, path_of, path_to};
 use wire::{Ip4, Ip6};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "l3xc", version: "1.0.1", crc: 0x520b_fc6e, core: false, messages };
+pub static API: Module<World> = Module::plugin("l3xc", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|_: &World, _: &Caller<'_, World>, _: L3xcPluginGetVersion| -> Result<_> {
@@ -33,46 +32,26 @@ fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// Asks for the version of this module.
-#[derive(Message)]
-#[msg(reply)]
-pub struct L3xcPluginGetVersion {}
-
-/// The version.
-#[derive(Message, Debug)]
-#[msg(head(context))]
-pub struct L3xcPluginGetVersionReply {
-    /// Incremented when something changes that clients rely on.
-    pub major: u32,
-    /// Incremented by small changes.
-    pub minor: u32,
-}
-
-/// A cross-connect.
-#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
-pub struct L3xc {
-    /// The interface that receives.
-    pub sw_if_index: InterfaceIndex,
-    /// Packets of IPv6, not IPv4.
-    pub is_ip6: bool,
-    /// The paths that its packets take.
-    #[count(n_paths: u8)]
-    pub paths: Vec<FibPath>,
-}
-
-/// Adds a cross-connect, or replaces the paths of one.
-#[derive(Message)]
-#[msg(reply)]
-pub struct L3xcUpdate {
-    /// The cross-connect.
-    pub l3xc: L3xc,
-}
-
-/// It is in force.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct L3xcUpdateReply {
-    /// 0: there are no counters of its own.
-    pub stats_index: u32,
+msg::messages! {
+    /// Asks for the version of this module.
+    L3xcPluginGetVersion,
+    /// The version.
+    #[derive(Debug)]
+    L3xcPluginGetVersionReply,
+    /// A cross-connect.
+    L3xc,
+    /// Adds a cross-connect, or replaces the paths of one.
+    L3xcUpdate,
+    /// It is in force.
+    #[derive(Debug, PartialEq, Eq)]
+    L3xcUpdateReply,
+    /// Deletes a cross-connect.
+    L3xcDel,
+    /// Asks for cross-connects.
+    L3xcDump,
+    /// A cross-connect.
+    #[derive(Debug)]
+    L3xcDetails,
 }
 
 fn update<F: Ip>(w: &World, l3xc: L3xc) -> Result<L3xcUpdateReply> {
@@ -83,30 +62,6 @@ fn update<F: Ip>(w: &World, l3xc: L3xc) -> Result<L3xcUpdateReply> {
     let paths = l3xc.paths.iter().map(|path| path_of(w, F::LINK, path)).collect::<Result<_>>()?;
     w.get::<CrossConnects<F>>().update(w, sw_if, paths)?;
     Ok(L3xcUpdateReply { stats_index: 0 })
-}
-
-/// Deletes a cross-connect.
-#[derive(Message)]
-pub struct L3xcDel {
-    /// The interface that receives.
-    pub sw_if_index: InterfaceIndex,
-    /// Packets of IPv6, not IPv4.
-    pub is_ip6: bool,
-}
-
-/// Asks for cross-connects.
-#[derive(Message)]
-#[msg(details)]
-pub struct L3xcDump {
-    /// Receiving interface; all bits set: cross-connects of all interfaces.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A cross-connect.
-#[derive(Message, Debug)]
-pub struct L3xcDetails {
-    /// The cross-connect.
-    pub l3xc: L3xc,
 }
 
 fn all<F: Ip>(w: &World) -> Vec<L3xc> {

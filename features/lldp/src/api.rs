@@ -5,13 +5,12 @@ use crate::port::{Lldp, Port};
 use crate::tlv::Id;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::api::{InterfaceIndex, Ip4Address, Ip6Address};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "lldp", version: "2.0.0", crc: 0xc26a_6a68, core: false, messages };
+pub static API: Module<World> = Module::plugin("lldp", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(config);
@@ -19,39 +18,28 @@ fn messages(m: &mut Messages<World>) {
     m.stream(dump);
 }
 
-/// Sets the system's data that neighbours receive.
-#[derive(Message)]
-pub struct LldpConfig {
-    /// Our TTL in intervals; 0 leaves it.
-    pub tx_hold: u32,
-    /// Seconds between two data units; 0 leaves it.
-    pub tx_interval: u32,
-    /// The system's name; empty leaves it.
-    pub system_name: String,
+msg::messages! {
+    /// Sets the system's data that neighbours receive.
+    LldpConfig,
+    /// Begins or ends to speak and to listen on an interface.
+    SwInterfaceSetLldp,
+    /// The kind of a neighbour's chassis ID (IEEE 802.1AB, table 8-2).
+    ChassisIdSubtype,
+    /// The kind of a neighbour's port ID (table 8-3).
+    PortIdSubtype,
+    /// Asks for all ports.
+    LldpDump,
+    /// The end of the neighbours.
+    LldpDumpReply,
+    /// A port and its neighbour.
+    #[derive(Debug)]
+    LldpDetails,
 }
 
 fn config(w: &World, _: &Caller<'_, World>, r: LldpConfig) -> Result<()> {
     let given = |n: u32| Some(n).filter(|n| *n != 0);
     let name = Some(r.system_name.as_str()).filter(|name| !name.is_empty());
     w.get::<Lldp>().set(w, name, given(r.tx_hold), given(r.tx_interval))
-}
-
-/// Begins or ends to speak and to listen on an interface.
-#[derive(Message)]
-pub struct SwInterfaceSetLldp {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Where the system is managed; zero for not there.
-    pub mgmt_ip4: Ip4Address,
-    /// The same.
-    pub mgmt_ip6: Ip6Address,
-    /// The object that is managed there, filled up with zeros.
-    pub mgmt_oid: [u8; 128],
-    /// Begins, not ends.
-    #[wire(default = "true")]
-    pub enable: bool,
-    /// Description of the port.
-    pub port_desc: String,
 }
 
 fn set_interface(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetLldp) -> Result<()> {
@@ -73,52 +61,6 @@ fn set_interface(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetLldp) -> Res
     )
 }
 
-/// The kind of a neighbour's chassis ID (IEEE 802.1AB, table 8-2).
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "CHASSIS_ID_SUBTYPE_")]
-pub enum ChassisIdSubtype {
-    /// Reserved.
-    Reserved = 0,
-    /// A part of the chassis.
-    ChassisComp = 1,
-    /// An interface's alias.
-    IntfAlias = 2,
-    /// A part of a port.
-    PortComp = 3,
-    /// A MAC address.
-    MacAddr = 4,
-    /// A network address.
-    NetAddr = 5,
-    /// An interface's name.
-    IntfName = 6,
-    /// A locally assigned name.
-    Local = 7,
-}
-
-/// The kind of a neighbour's port ID (table 8-3).
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "PORT_ID_SUBTYPE_")]
-pub enum PortIdSubtype {
-    /// Reserved.
-    Reserved = 0,
-    /// An interface's alias.
-    IntfAlias = 1,
-    /// A part of a port.
-    PortComp = 2,
-    /// A MAC address.
-    MacAddr = 3,
-    /// A network address.
-    NetAddr = 4,
-    /// An interface's name.
-    IntfName = 5,
-    /// An agent's number of a circuit.
-    AgentCircuitId = 6,
-    /// A locally assigned name.
-    Local = 7,
-}
-
 fn chassis_kind(kind: u8) -> ChassisIdSubtype {
     use ChassisIdSubtype::*;
     let all = [Reserved, ChassisComp, IntfAlias, PortComp, MacAddr, NetAddr, IntfName, Local];
@@ -129,46 +71,6 @@ fn port_kind(kind: u8) -> PortIdSubtype {
     use PortIdSubtype::*;
     let all = [Reserved, IntfAlias, PortComp, MacAddr, NetAddr, IntfName, AgentCircuitId, Local];
     all.get(usize::from(kind)).copied().unwrap_or(Reserved)
-}
-
-/// Asks for all ports.
-#[derive(Message)]
-#[msg(reply, details)]
-pub struct LldpDump {
-    /// 0.
-    pub cursor: u32,
-}
-
-/// The end of the neighbours.
-#[derive(Message)]
-pub struct LldpDumpReply {
-    /// All bits set.
-    pub cursor: u32,
-}
-
-/// A port and its neighbour.
-#[derive(Message, Debug)]
-pub struct LldpDetails {
-    /// The port.
-    pub sw_if_index: InterfaceIndex,
-    /// When a neighbour was received there, in seconds of this instance; 0 for never.
-    pub last_heard: f64,
-    /// When something was sent there; 0 for never.
-    pub last_sent: f64,
-    /// First 64 bytes of the neighbour's chassis ID.
-    pub chassis_id: [u8; 64],
-    /// Bytes of the chassis ID; 0 without a neighbour.
-    pub chassis_id_len: u8,
-    /// First 64 bytes of the neighbour's port ID.
-    pub port_id: [u8; 64],
-    /// Bytes of the port ID.
-    pub port_id_len: u8,
-    /// The neighbour's TTL in seconds.
-    pub ttl: u16,
-    /// Kind of the port ID.
-    pub port_id_subtype: PortIdSubtype,
-    /// Kind of the chassis ID.
-    pub chassis_id_subtype: ChassisIdSubtype,
 }
 
 /// First bytes of an ID, and their number.

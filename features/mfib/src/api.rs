@@ -4,10 +4,9 @@
 use cli::{Error, Result};
 use fib::api::table::IpTable;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module, Wire, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::api::{
     AddressFamily, AddressUnion, FibPath, FibPathNhProto, FibPathType, InterfaceIndex, NO_INDEX,
-    ip_module,
 };
 use net::mfib::{
     Change, EntryFlags, Group, ItfFlags, Mpath, MpathKind, MrouteInfo, SIGNAL_BYTES, Signal,
@@ -18,7 +17,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Address, Ip4, Ip6, Prefix};
 
-pub const API: Module<World> = ip_module(messages);
+pub const API: Module<World> = Module::core("ip", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(add_del);
@@ -27,40 +26,35 @@ fn messages(m: &mut Messages<World>) {
     m.dump(signals);
 }
 
-msg::flags! {
+msg::messages! {
     /// Flags of an entry.
-    pub struct MfibEntryFlags: u32 = enum "mfib_entry_flags" {
-        NONE = 0 => "MFIB_API_ENTRY_FLAG_NONE",
-        SIGNAL = 1 => "MFIB_API_ENTRY_FLAG_SIGNAL",
-        DROP = 2 => "MFIB_API_ENTRY_FLAG_DROP",
-        CONNECTED = 4 => "MFIB_API_ENTRY_FLAG_CONNECTED",
-        ACCEPT_ALL_ITF = 8 => "MFIB_API_ENTRY_FLAG_ACCEPT_ALL_ITF",
-    }
-}
-
-msg::flags! {
+    flags MfibEntryFlags,
     /// Flags of a path: how packets use it.
-    pub struct MfibItfFlags: u32 = enum "mfib_itf_flags" {
-        NONE = 0 => "MFIB_API_ITF_FLAG_NONE",
-        NEGATE_SIGNAL = 1 => "MFIB_API_ITF_FLAG_NEGATE_SIGNAL",
-        ACCEPT = 2 => "MFIB_API_ITF_FLAG_ACCEPT",
-        FORWARD = 4 => "MFIB_API_ITF_FLAG_FORWARD",
-        SIGNAL_PRESENT = 8 => "MFIB_API_ITF_FLAG_SIGNAL_PRESENT",
-        DONT_PRESERVE = 16 => "MFIB_API_ITF_FLAG_DONT_PRESERVE",
-    }
-}
-
-/// A group, or several, and the source.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mprefix {
-    /// Of this family.
-    pub af: AddressFamily,
-    /// Bits that count: of the group; with a sender, of both addresses.
-    pub grp_address_length: u16,
-    /// The group.
-    pub grp_address: AddressUnion,
-    /// The sender; zero for all.
-    pub src_address: AddressUnion,
+    flags MfibItfFlags,
+    /// A group, or several, and the source.
+    Mprefix,
+    /// A path of an entry.
+    MfibPath,
+    /// A multicast route.
+    IpMroute,
+    /// Adds or removes a multicast route of the binary API, or paths of it.
+    IpMrouteAddDel,
+    /// Where its counters are.
+    IpMrouteAddDelReply,
+    /// Asks for all multicast routes of a table.
+    IpMrouteDump,
+    /// A multicast route.
+    IpMrouteDetails,
+    /// Asks for all tables of multicast routes: one goes with each table of routes.
+    IpMtableDump,
+    /// A table.
+    IpMtableDetails,
+    /// Takes reports of packets that wait, the oldest ones; of those that one answer has, the
+    /// youngest comes first.
+    MfibSignalDump,
+    /// A packet came in that a route says to report. The next one like it is reported only after
+    /// this.
+    MfibSignalDetails,
 }
 
 impl Mprefix {
@@ -89,19 +83,10 @@ impl From<Group<IpAddr>> for Mprefix {
     }
 }
 
-/// A path of an entry.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MfibPath {
-    /// Flags of the path.
-    pub itf_flags: MfibItfFlags,
-    /// An interface, or ourselves.
-    pub path: FibPath,
-}
-
 impl MfibPath {
     fn of(&self) -> Result<Mpath> {
-        let FibPath { sw_if_index, kind, proto, .. } = self.path;
-        let kind = match kind {
+        let FibPath { sw_if_index, r#type, proto, .. } = self.path;
+        let kind = match r#type {
             FibPathType::Local => MpathKind::Local,
             FibPathType::Normal if sw_if_index != NO_INDEX => {
                 let af = match proto {
@@ -124,7 +109,7 @@ impl MfibPath {
         let proto = if v6 { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 };
         let mut out = FibPath { sw_if_index: NO_INDEX, weight: 1, proto, ..FibPath::default() };
         match path.kind {
-            MpathKind::Local => out.kind = FibPathType::Local,
+            MpathKind::Local => out.r#type = FibPathType::Local,
             MpathKind::Interface { sw_if, nexthop } => {
                 out.sw_if_index = sw_if.0;
                 out.nh.address = nexthop.map(Into::into).unwrap_or_default();
@@ -132,22 +117,6 @@ impl MfibPath {
         }
         Self { itf_flags: MfibItfFlags(flags.bits()), path: out }
     }
-}
-
-/// A multicast route.
-#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
-pub struct IpMroute {
-    /// Its table.
-    pub table_id: u32,
-    /// Flags of the entry.
-    pub entry_flags: MfibEntryFlags,
-    /// The id that packets out of labels have to bring; all bits set for none.
-    pub rpf_id: u32,
-    /// Group and source of the entry.
-    pub prefix: Mprefix,
-    /// Its paths.
-    #[count(n_paths: u8)]
-    pub paths: Vec<MfibPath>,
 }
 
 impl IpMroute {
@@ -169,27 +138,6 @@ impl IpMroute {
             paths: paths.take(u8::MAX.into()).collect(),
         }
     }
-}
-
-/// Adds or removes a multicast route of the binary API, or paths of it.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpMrouteAddDel {
-    /// Add, not remove.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// Of no meaning: paths are added to those that are there, or taken from them. Without paths a
-    /// route is made, changed in its flags, or goes.
-    pub is_multipath: bool,
-    /// The route.
-    pub route: IpMroute,
-}
-
-/// Where its counters are.
-#[derive(Message)]
-pub struct IpMrouteAddDelReply {
-    /// Index in `/net/mroute`; all bits set if it was removed.
-    pub stats_index: u32,
 }
 
 fn add_del(w: &World, _: &Caller<'_, World>, r: IpMrouteAddDel) -> Result<IpMrouteAddDelReply> {
@@ -215,21 +163,6 @@ fn change<F: Net>(w: &World, r: &IpMrouteAddDel) -> Result<u32> {
         Err(e) if !e.is(retval::NO_SUCH_ENTRY) => Err(e),
         _ => Ok(u32::MAX),
     }
-}
-
-/// Asks for all multicast routes of a table.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpMrouteDump {
-    /// The table.
-    pub table: IpTable,
-}
-
-/// A multicast route.
-#[derive(Message)]
-pub struct IpMrouteDetails {
-    /// The route.
-    pub route: IpMroute,
 }
 
 /// Routes read at once.
@@ -281,19 +214,6 @@ fn dump(
     if r.table.is_ip6 { walk::<Ip6>(w, r.table.table_id) } else { walk::<Ip4>(w, r.table.table_id) }
 }
 
-/// Asks for all tables of multicast routes: one goes with each table of routes.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpMtableDump {}
-
-/// A table.
-#[derive(Message)]
-#[msg(head(client_index, context))]
-pub struct IpMtableDetails {
-    /// The table.
-    pub table: IpTable,
-}
-
 fn tables(w: &World, _: &Caller<'_, World>, _: IpMtableDump) -> Result<Vec<IpMtableDetails>> {
     fn all<F: Net>(w: &World) -> impl Iterator<Item = IpMtableDetails> {
         w.get::<Fib<F>>().list_tables().into_iter().map(|t| IpMtableDetails {
@@ -301,27 +221,6 @@ fn tables(w: &World, _: &Caller<'_, World>, _: IpMtableDump) -> Result<Vec<IpMta
         })
     }
     Ok(all::<Ip4>(w).chain(all::<Ip6>(w)).collect())
-}
-
-/// Takes reports of packets that wait, the oldest ones; of those that one answer has, the youngest
-/// comes first.
-#[derive(Message)]
-#[msg(details)]
-pub struct MfibSignalDump {}
-
-/// A packet came in that a route says to report. The next one like it is reported only after this.
-#[derive(Message)]
-pub struct MfibSignalDetails {
-    /// By this interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The route's table.
-    pub table_id: u32,
-    /// The route.
-    pub prefix: Mprefix,
-    /// Bytes of the packet that are given; none if the interface says so.
-    pub ip_packet_len: u16,
-    /// The packet from its IP header on.
-    pub ip_packet_data: [u8; SIGNAL_BYTES],
 }
 
 fn signals(w: &World, _: &Caller<'_, World>, _: MfibSignalDump) -> Result<Vec<MfibSignalDetails>> {

@@ -4,26 +4,30 @@
 use crate::control::{self, Setting, Settings};
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 use net::Interfaces;
 use net::api::InterfaceIndex;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "mss_clamp", version: "1.0.0", crc: 0xea81_86c0, core: false, messages };
+pub static API: Module<World> = Module::plugin("mss_clamp", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(enable_disable);
     m.stream(get);
 }
 
-msg::flags! {
+msg::messages! {
     /// Segments that are clamped.
-    pub struct MssClampDir: u8 = "mss_clamp_dir" {
-        NONE = 0 => "MSS_CLAMP_DIR_NONE",
-        RX = 1 => "MSS_CLAMP_DIR_RX",
-        TX = 2 => "MSS_CLAMP_DIR_TX",
-    }
+    MssClampDir,
+    /// Replaces the clamps of an interface.
+    MssClampEnableDisable,
+    /// Asks for the interfaces that clamp.
+    MssClampGet,
+    /// The end of the clamps.
+    MssClampGetReply,
+    /// The clamps of an interface.
+    #[derive(Debug, PartialEq)]
+    MssClampDetails,
 }
 
 fn dir_of(setting: Setting) -> MssClampDir {
@@ -34,59 +38,12 @@ fn setting(dir: MssClampDir, mss: u16) -> Setting {
     Setting { rx: dir.has(MssClampDir::RX), tx: dir.has(MssClampDir::TX), mss }
 }
 
-/// Replaces the clamps of an interface.
-#[derive(Message)]
-pub struct MssClampEnableDisable {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The greatest MSS over IPv4.
-    pub ipv4_mss: u16,
-    /// The greatest MSS over IPv6.
-    pub ipv6_mss: u16,
-    /// Directions of IPv4.
-    pub ipv4_direction: MssClampDir,
-    /// Directions of IPv6.
-    pub ipv6_direction: MssClampDir,
-}
-
 fn enable_disable(w: &World, _: &Caller<'_, World>, r: MssClampEnableDisable) -> Result<()> {
     let settings = Settings {
         ip4: setting(r.ipv4_direction, r.ipv4_mss),
         ip6: setting(r.ipv6_direction, r.ipv6_mss),
     };
     control::set(w, r.sw_if_index.existing(w)?, settings)
-}
-
-/// Asks for the interfaces that clamp.
-#[derive(Message)]
-#[msg(reply, details)]
-pub struct MssClampGet {
-    /// All bits set: from the start.
-    pub cursor: u32,
-    /// The interface; all bits set for all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// The end of the clamps.
-#[derive(Message)]
-pub struct MssClampGetReply {
-    /// All bits set.
-    pub cursor: u32,
-}
-
-/// The clamps of an interface.
-#[derive(Message, Debug, PartialEq)]
-pub struct MssClampDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The greatest MSS over IPv4.
-    pub ipv4_mss: u16,
-    /// The greatest MSS over IPv6.
-    pub ipv6_mss: u16,
-    /// Directions of IPv4.
-    pub ipv4_direction: MssClampDir,
-    /// Directions of IPv6.
-    pub ipv6_direction: MssClampDir,
 }
 
 type Clamps = (Vec<MssClampDetails>, MssClampGetReply);

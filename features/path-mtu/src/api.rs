@@ -3,7 +3,7 @@
 
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Wire};
+use msg::{Caller, Messages};
 use net::api::Address;
 use net::{Net, PathMtus};
 use std::net::IpAddr;
@@ -24,26 +24,22 @@ pub(super) fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// The MTU of a path.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IpPathMtu {
-    /// Of no meaning.
-    pub client_index: u32,
-    /// Of no meaning.
-    pub context: u32,
-    /// The table.
-    pub table_id: u32,
-    /// The host, or the next hop.
-    pub nh: Address,
-    /// Bytes of a packet at most; 0 removes it.
-    pub path_mtu: u16,
-}
-
-/// Sets the MTU of the path to a host or over a next hop.
-#[derive(Message)]
-pub struct IpPathMtuUpdate {
-    /// The path.
-    pub pmtu: IpPathMtu,
+msg::messages! {
+    /// The MTU of a path.
+    IpPathMtu,
+    /// Sets the MTU of the path to a host or over a next hop.
+    IpPathMtuUpdate,
+    /// Asks for all path MTUs that were set.
+    IpPathMtuGet,
+    /// End of the path MTUs.
+    IpPathMtuGetReply,
+    /// The MTU of a path.
+    IpPathMtuDetails,
+    /// Marks all path MTUs: `ip_path_mtu_replace_end` removes the ones that aren't set again until
+    /// then.
+    IpPathMtuReplaceBegin,
+    /// Removes the path MTUs that are still marked.
+    IpPathMtuReplaceEnd,
 }
 
 fn update(w: &World, _: &Caller<'_, World>, r: IpPathMtuUpdate) -> Result<()> {
@@ -52,28 +48,6 @@ fn update(w: &World, _: &Caller<'_, World>, r: IpPathMtuUpdate) -> Result<()> {
         IpAddr::V4(to) => w.get::<PathMtus<Ip4>>().set(w, table_id, to, path_mtu),
         IpAddr::V6(to) => w.get::<PathMtus<Ip6>>().set(w, table_id, to, path_mtu),
     }
-}
-
-/// Asks for all path MTUs that were set.
-#[derive(Message)]
-#[msg(reply, details)]
-pub struct IpPathMtuGet {
-    /// 0.
-    pub cursor: u32,
-}
-
-/// End of the path MTUs.
-#[derive(Message)]
-pub struct IpPathMtuGetReply {
-    /// All bits set.
-    pub cursor: u32,
-}
-
-/// The MTU of a path.
-#[derive(Message)]
-pub struct IpPathMtuDetails {
-    /// The path.
-    pub pmtu: IpPathMtu,
 }
 
 fn get(
@@ -93,12 +67,3 @@ fn of<F: Net>(w: &World) -> Vec<IpPathMtu> {
     };
     w.get::<PathMtus<F>>().list(w).into_iter().map(path).collect()
 }
-
-/// Marks all path MTUs: `ip_path_mtu_replace_end` removes the ones that aren't set again until
-/// then.
-#[derive(Message)]
-pub struct IpPathMtuReplaceBegin {}
-
-/// Removes the path MTUs that are still marked.
-#[derive(Message)]
-pub struct IpPathMtuReplaceEnd {}

@@ -10,7 +10,7 @@ mod learner;
 pub use learner::Learner;
 
 use graph::{Phase, Plugin, RunningConfig, Script, StateDef, World};
-use net::api::ip_module;
+use msg::Module;
 use net::{Net, PathMtus};
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
@@ -36,7 +36,7 @@ pub static PLUGIN: Plugin = Plugin {
          ip path-mtu 2001:db8::7 1280
          ip path-mtu 2001:db8::8 1300 table 7",
     )],
-    api: &[ip_module(api::messages)],
+    api: &[Module::core("ip", api::messages)],
     start: |world: &Arc<World>| {
         Learner::<Ip4>::start(world);
         Learner::<Ip6>::start(world);

@@ -4,12 +4,11 @@
 use crate::control::{Pipe, Pipes};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 use net::api::InterfaceIndex;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "pipe", version: "1.0.1", crc: 0xc159_134a, core: true, messages };
+pub static API: Module<World> = Module::core("pipe", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: PipeCreate| -> Result<_> {
@@ -30,44 +29,17 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Creates a pipe.
-#[derive(Message)]
-#[msg(reply)]
-pub struct PipeCreate {
-    /// A number is given.
-    pub is_specified: bool,
-    /// The number.
-    pub user_instance: u32,
-}
-
-/// The interfaces of the new pipe.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct PipeCreateReply {
-    /// The interface that stands for both ends.
-    pub sw_if_index: InterfaceIndex,
-    /// The ends.
-    pub pipe_sw_if_index: [InterfaceIndex; 2],
-}
-
-/// Deletes a pipe with its ends.
-#[derive(Message)]
-pub struct PipeDelete {
-    /// The interface that stands for both ends.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Asks for all pipes.
-#[derive(Message)]
-#[msg(details)]
-pub struct PipeDump {}
-
-/// A pipe.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct PipeDetails {
-    /// The interface that stands for both ends.
-    pub sw_if_index: InterfaceIndex,
-    /// The ends.
-    pub pipe_sw_if_index: [InterfaceIndex; 2],
-    /// The number.
-    pub instance: u32,
+msg::messages! {
+    /// Creates a pipe.
+    PipeCreate,
+    /// The interfaces of the new pipe.
+    #[derive(Debug, PartialEq, Eq)]
+    PipeCreateReply,
+    /// Deletes a pipe with its ends.
+    PipeDelete,
+    /// Asks for all pipes.
+    PipeDump,
+    /// A pipe.
+    #[derive(Debug, PartialEq, Eq)]
+    PipeDetails,
 }

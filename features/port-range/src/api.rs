@@ -4,34 +4,23 @@
 use crate::control::{self, Range};
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, retval};
-use net::api::{InterfaceIndex, Prefix, ip_module};
+use msg::{Caller, Messages, Module, retval};
+use net::api::{InterfaceIndex, Prefix};
 use wire::Ip4;
 
 /// This feature's part of the module.
-pub static API: Module<World> = ip_module(messages);
+pub static API: Module<World> = Module::core("ip", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(allow);
     m.call(set);
 }
 
-/// Says which ports the hosts of a network may send to.
-#[derive(Message)]
-pub struct IpSourceAndPortRangeCheckAddDel {
-    /// Add, not remove.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// The network, of IPv4.
-    pub prefix: Prefix,
-    /// Number of ranges.
-    pub number_of_ranges: u8,
-    /// Their first ports.
-    pub low_ports: [u16; 32],
-    /// Their last ports.
-    pub high_ports: [u16; 32],
-    /// The table; not 0.
-    pub vrf_id: u32,
+msg::messages! {
+    /// Says which ports the hosts of a network may send to.
+    IpSourceAndPortRangeCheckAddDel,
+    /// Says by which tables ports are checked where; all bits set stand for none.
+    IpSourceAndPortRangeCheckInterfaceAddDel,
 }
 
 fn allow(w: &World, _: &Caller<'_, World>, r: IpSourceAndPortRangeCheckAddDel) -> Result<()> {
@@ -50,24 +39,6 @@ fn allow(w: &World, _: &Caller<'_, World>, r: IpSourceAndPortRangeCheckAddDel) -
         Err(e) if e.is(retval::NO_SUCH_ENTRY) => Ok(()),
         done => done,
     }
-}
-
-/// Says by which tables ports are checked where; all bits set stand for none.
-#[derive(Message)]
-pub struct IpSourceAndPortRangeCheckInterfaceAddDel {
-    /// Add, not remove.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The table for TCP that leaves.
-    pub tcp_in_vrf_id: u32,
-    /// The table for TCP that comes in.
-    pub tcp_out_vrf_id: u32,
-    /// The table for UDP that leaves.
-    pub udp_in_vrf_id: u32,
-    /// The table for UDP that comes in.
-    pub udp_out_vrf_id: u32,
 }
 
 fn set(

@@ -5,13 +5,12 @@ use crate::clients::Clients;
 use crate::sessions::{Config, Session, Sessions};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 use net::Interfaces;
 use net::api::{Address, InterfaceIndex, MacAddress};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "pppoe", version: "2.0.0", crc: 0xec9e_86bf, core: false, messages };
+pub static API: Module<World> = Module::plugin("pppoe", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: PppoeAddDelSession| {
@@ -59,61 +58,18 @@ fn details(w: &World, session: Session) -> PppoeSessionDetails {
     }
 }
 
-/// Makes or deletes a session.
-#[derive(Message, Clone, Copy)]
-#[msg(reply)]
-pub struct PppoeAddDelSession {
-    /// Make, not delete.
-    pub is_add: bool,
-    /// The session identifier.
-    pub session_id: u16,
-    /// The client's IP address.
-    pub client_ip: Address,
-    /// The table that the client's packets are looked up in.
-    pub decap_vrf_id: u32,
-    /// The client's MAC address.
-    pub client_mac: MacAddress,
-}
-
-/// The session.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct PppoeAddDelSessionReply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Sets the control plane's interface, or takes it back.
-#[derive(Message)]
-pub struct PppoeAddDelCp {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Set, not take back.
-    pub is_add: u8,
-}
-
-/// Asks for one session, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct PppoeSessionDump {
-    /// Its interface; all bits set: all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A session.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct PppoeSessionDetails {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The session identifier.
-    pub session_id: u16,
-    /// The client's IP address.
-    pub client_ip: Address,
-    /// The interface that the client is at.
-    pub encap_if_index: InterfaceIndex,
-    /// The table that the client's packets are looked up in.
-    pub decap_vrf_id: u32,
-    /// The MAC address of the interface that the client is at.
-    pub local_mac: MacAddress,
-    /// The client's MAC address.
-    pub client_mac: MacAddress,
+msg::messages! {
+    /// Makes or deletes a session.
+    #[derive(Clone, Copy)]
+    PppoeAddDelSession,
+    /// The session.
+    #[derive(Debug, PartialEq, Eq)]
+    PppoeAddDelSessionReply,
+    /// Sets the control plane's interface, or takes it back.
+    PppoeAddDelCp,
+    /// Asks for one session, or for all.
+    PppoeSessionDump,
+    /// A session.
+    #[derive(Debug, PartialEq, Eq)]
+    PppoeSessionDetails,
 }

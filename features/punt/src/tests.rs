@@ -109,7 +109,7 @@ impl Rig {
 
     fn register(&self, key: Key) -> Result<PuntSocketRegisterReply, i32> {
         let pathname = (*self.client().to_string_lossy()).into();
-        self.call(PuntSocketRegister { header_version: 1, punt: PuntApi::of(key), pathname })
+        self.call(PuntSocketRegister { header_version: 1, punt: Punt::of(key), pathname })
     }
 
     /// A frame comes in by `t0`.
@@ -202,7 +202,7 @@ fn a_port_is_punted_to_a_socket_and_the_answer_is_routed() {
     rig.client.set_nonblocking(true).expect("possible");
     rig.receive(&udp(5000));
     assert!(rig.got().is_some());
-    assert!(rig.call(PuntSocketDeregister { punt: PuntApi::of(UDP(Some(5000))) }).is_ok());
+    assert!(rig.call(PuntSocketDeregister { punt: Punt::of(UDP(Some(5000))) }).is_ok());
     rig.receive(&udp(5000));
     assert_eq!(rig.got(), None);
 }
@@ -366,11 +366,11 @@ fn esp_without_a_tunnel_goes_to_who_asks_for_it() {
 #[suite::test]
 fn what_cannot_be_is_refused() {
     let mut rig = Rig::new();
-    let set = |key, is_add| SetPunt { is_add, punt: PuntApi::of(key) };
+    let set = |key, is_add| SetPunt { is_add, punt: Punt::of(key) };
     assert!(rig.call(set(UDP(Some(7)), true)).is_ok());
     assert!(rig.call(set(UDP(Some(7)), true)).is_ok(), "clients say again what they want");
     assert_eq!(rig.register(UDP(Some(7))).err(), Some(-81));
-    assert_eq!(rig.call(PuntSocketDeregister { punt: PuntApi::of(UDP(Some(7))) }).err(), Some(-6));
+    assert_eq!(rig.call(PuntSocketDeregister { punt: Punt::of(UDP(Some(7))) }).err(), Some(-6));
     assert!(rig.call(set(UDP(Some(7)), false)).is_ok());
     assert_eq!(rig.call(set(UDP(Some(7)), false)).err(), Some(-6));
     assert!(rig.register(UDP(Some(7))).is_ok());
@@ -379,12 +379,12 @@ fn what_cannot_be_is_refused() {
     assert_eq!(rig.register(Key::Protocol { v6: false, protocol: 17 }).err(), Some(-126));
     let bad = |version, path: &str| PuntSocketRegister {
         header_version: version,
-        punt: PuntApi::of(UDP(Some(8))),
+        punt: Punt::of(UDP(Some(8))),
         pathname: path.into(),
     };
     assert_eq!(rig.call(bad(2, "/tmp/x")).err(), Some(-7));
     assert_eq!(rig.call(bad(1, "x")).err(), Some(-7));
-    let sctp = PuntApi(PuntDescription { r#type: PuntType::L4, punt: PuntUnion([0, 132, 0, 1]) });
+    let sctp = Punt { r#type: PuntType::L4, punt: PuntUnion([0, 132, 0, 1]) };
     assert_eq!(rig.call(SetPunt { is_add: true, punt: sctp }).err(), Some(-7));
     assert!(rig.bench.cli("ip punt policer 7").is_err());
     assert!(rig.bench.cli("punt socket register exception nothing socket /tmp/x").is_err());

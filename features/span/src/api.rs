@@ -5,40 +5,27 @@ use crate::control::{Directions, Span};
 use crate::mirror::Level;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::api::InterfaceIndex;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "span", version: "2.0.0", crc: 0x034e_e02b, core: true, messages };
+pub static API: Module<World> = Module::core("span", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(enable_disable);
     m.dump(dump);
 }
 
-msg::flags! {
+msg::messages! {
     /// Which frames of the source are copied.
-    pub struct SpanState: u32 = enum "span_state" {
-        DISABLED = 0 => "SPAN_STATE_API_DISABLED",
-        RX = 1 => "SPAN_STATE_API_RX",
-        TX = 2 => "SPAN_STATE_API_TX",
-        RX_TX = 3 => "SPAN_STATE_API_RX_TX",
-    }
-}
-
-/// Copies frames of an interface to another one, or ends that.
-#[derive(Message)]
-pub struct SwInterfaceSpanEnableDisable {
-    /// The interface whose frames are copied.
-    pub sw_if_index_from: InterfaceIndex,
-    /// The interface that copies leave by; all bits set, with the state disabled: all that there
-    /// are.
-    pub sw_if_index_to: InterfaceIndex,
-    /// Which frames are copied. Replaces what was set for the two interfaces.
-    pub state: SpanState,
-    /// While they are switched, not at the device.
-    pub is_l2: bool,
+    flags SpanState,
+    /// Copies frames of an interface to another one, or ends that.
+    SwInterfaceSpanEnableDisable,
+    /// Asks for the interfaces of which frames are copied.
+    SwInterfaceSpanDump,
+    /// An interface of which frames are copied, and one that copies leave by.
+    #[derive(Debug, PartialEq, Eq)]
+    SwInterfaceSpanDetails,
 }
 
 fn enable_disable(w: &World, _: &Caller<'_, World>, r: SwInterfaceSpanEnableDisable) -> Result<()> {
@@ -61,27 +48,6 @@ fn enable_disable(w: &World, _: &Caller<'_, World>, r: SwInterfaceSpanEnableDisa
         InterfaceIndex::NONE => span.clear(w, level, from),
         InterfaceIndex(to) => span.set(w, level, (from, SwIfIndex(to)), directions),
     }
-}
-
-/// Asks for the interfaces of which frames are copied.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwInterfaceSpanDump {
-    /// While they are switched, not at the device.
-    pub is_l2: bool,
-}
-
-/// An interface of which frames are copied, and one that copies leave by.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct SwInterfaceSpanDetails {
-    /// The interface whose frames are copied.
-    pub sw_if_index_from: InterfaceIndex,
-    /// The interface that copies leave by.
-    pub sw_if_index_to: InterfaceIndex,
-    /// Which frames are copied.
-    pub state: SpanState,
-    /// While they are switched, not at the device.
-    pub is_l2: bool,
 }
 
 fn dump(

@@ -4,12 +4,11 @@
 use crate::control::{Rule, Rules};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 use net::api::{Address, InterfaceIndex};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "stn", version: "2.0.0", crc: 0x9cfa_ef64, core: false, messages };
+pub static API: Module<World> = Module::plugin("stn", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: StnAddDelRule| -> Result<()> {
@@ -28,27 +27,12 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Lets punted packets to an address leave by an interface, or no longer.
-#[derive(Message)]
-pub struct StnAddDelRule {
-    /// The address.
-    pub ip_address: Address,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Add, not delete.
-    pub is_add: bool,
-}
-
-/// Asks for all rules.
-#[derive(Message)]
-#[msg(details)]
-pub struct StnRulesDump {}
-
-/// A rule.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct StnRulesDetails {
-    /// The address.
-    pub ip_address: Address,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
+msg::messages! {
+    /// Lets punted packets to an address leave by an interface, or no longer.
+    StnAddDelRule,
+    /// Asks for all rules.
+    StnRulesDump,
+    /// A rule.
+    #[derive(Debug, PartialEq, Eq)]
+    StnRulesDetails,
 }

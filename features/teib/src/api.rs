@@ -4,38 +4,26 @@
 use crate::control::{Endpoint, Teib};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire};
+use msg::{Caller, Messages, Module};
 use net::api::{Address, InterfaceIndex};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "teib", version: "1.0.0", crc: 0x14de_d985, core: true, messages };
+pub static API: Module<World> = Module::core("teib", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(add_del);
     m.dump(dump);
 }
 
-/// Where a peer is.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TeibEntry {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The peer, in the overlay.
-    pub peer: Address,
-    /// Its address in the underlay.
-    pub nh: Address,
-    /// The table that packets to it are routed in.
-    pub nh_table_id: u32,
-}
-
-/// Says where a peer is, or forgets it.
-#[derive(Message)]
-pub struct TeibEntryAddDel {
-    /// Add, not remove.
-    pub is_add: u8,
-    /// The peer; only interface and peer are looked at when it is removed.
-    pub entry: TeibEntry,
+msg::messages! {
+    /// Where a peer is.
+    TeibEntry,
+    /// Says where a peer is, or forgets it.
+    TeibEntryAddDel,
+    /// Asks where peers are.
+    TeibDump,
+    /// Where a peer is.
+    TeibDetails,
 }
 
 fn add_del(w: &World, _: &Caller<'_, World>, r: TeibEntryAddDel) -> Result<()> {
@@ -45,18 +33,6 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: TeibEntryAddDel) -> Result<()> {
         return teib.remove(w, sw_if, peer.into());
     }
     teib.add(w, sw_if, peer.into(), Endpoint { nexthop: nh.into(), table: nh_table_id })
-}
-
-/// Asks where peers are.
-#[derive(Message)]
-#[msg(details)]
-pub struct TeibDump {}
-
-/// Where a peer is.
-#[derive(Message)]
-pub struct TeibDetails {
-    /// The peer.
-    pub entry: TeibEntry,
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, _: TeibDump) -> Result<Vec<TeibDetails>> {

@@ -4,12 +4,11 @@
 use crate::control::{self, Check, CheckSettings, Mode, Urpf};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire};
+use msg::{Caller, Messages, Module};
 use net::api::{AddressFamily, InterfaceIndex};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "urpf", version: "1.0.0", crc: 0x8875_9016, core: false, messages };
+pub static API: Module<World> = Module::plugin("urpf", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: UrpfUpdate| {
@@ -21,17 +20,17 @@ fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// The mode of source checks.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[wire(prefix = "URPF_API_MODE_")]
-pub enum UrpfMode {
-    /// Not at all.
-    Off = 0,
-    /// They need a route.
-    Loose = 1,
-    /// They need a route by this interface.
-    Strict = 2,
+msg::messages! {
+    /// The mode of source checks.
+    UrpfMode,
+    /// Says how sources are checked on an interface.
+    UrpfUpdate,
+    /// Says how sources are checked on an interface, and in which table.
+    UrpfUpdateV2,
+    /// Asks where sources are checked.
+    UrpfInterfaceDump,
+    /// Where sources are checked.
+    UrpfInterfaceDetails,
 }
 
 impl From<UrpfMode> for Mode {
@@ -54,37 +53,6 @@ impl From<Mode> for UrpfMode {
     }
 }
 
-/// Says how sources are checked on an interface.
-#[derive(Message)]
-pub struct UrpfUpdate {
-    /// True for received packets, false for sent packets.
-    #[wire(default = "true")]
-    pub is_input: bool,
-    /// Mode of the check.
-    pub mode: UrpfMode,
-    /// The family.
-    pub af: AddressFamily,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Says how sources are checked on an interface, and in which table.
-#[derive(Message)]
-pub struct UrpfUpdateV2 {
-    /// True for received packets, false for sent packets.
-    #[wire(default = "true")]
-    pub is_input: bool,
-    /// Mode of the check.
-    pub mode: UrpfMode,
-    /// The family.
-    pub af: AddressFamily,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The table; all bits set is the interface's own.
-    #[wire(default = "4294967295")]
-    pub table_id: u32,
-}
-
 fn update(
     w: &World,
     sw_if: InterfaceIndex,
@@ -96,30 +64,6 @@ fn update(
     let check = Check { sw_if: sw_if.existing(w)?, v6: af.is_ip6(), rx };
     let table = (table != u32::MAX).then_some(table);
     control::set(w, check, CheckSettings { mode: mode.into(), table, ..CheckSettings::default() })
-}
-
-/// Asks where sources are checked.
-#[derive(Message)]
-#[msg(details)]
-pub struct UrpfInterfaceDump {
-    /// One interface, or all.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Where sources are checked.
-#[derive(Message)]
-pub struct UrpfInterfaceDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// True for received packets, false for sent packets.
-    pub is_input: bool,
-    /// Mode of the check.
-    pub mode: UrpfMode,
-    /// The family.
-    pub af: AddressFamily,
-    /// The table; all bits set is the interface's own.
-    pub table_id: u32,
 }
 
 fn dump(

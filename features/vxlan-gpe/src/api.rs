@@ -5,15 +5,14 @@ use crate::model::{Gpe, Protocol};
 use crate::spec::decap_table;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 use net::api::{Address, InterfaceIndex, IpProto};
 use std::net::IpAddr;
 use tunnel::{BypassInterfaces, HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 use wire::VxlanGpe as Header;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "vxlan_gpe", version: "2.1.0", crc: 0x3bc0_6278, core: false, messages };
+pub static API: Module<World> = Module::plugin("vxlan_gpe", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: VxlanGpeAddDelTunnel| {
@@ -56,167 +55,29 @@ fn dump(w: &World, only: InterfaceIndex) -> Vec<VxlanGpeTunnelV2Details> {
     all.into_iter().map(|tunnel| VxlanGpeTunnelV2Details::of(w, tunnel)).collect()
 }
 
-/// Makes or deletes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct VxlanGpeAddDelTunnel {
-    /// The address here.
-    pub local: Address,
-    /// The address of the other end, or a group.
-    pub remote: Address,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// The table that packets which are taken out are routed in.
-    pub decap_vrf_id: u32,
-    /// The payload: 1 IPv4, 2 IPv6, 3 Ethernet, 4 NSH.
-    pub protocol: IpProto,
-    /// The network identifier.
-    pub vni: u32,
-    /// Make, not delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
-}
-
-/// The tunnel.
-#[derive(Message)]
-pub struct VxlanGpeAddDelTunnelReply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes or deletes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct VxlanGpeAddDelTunnelV2 {
-    /// The address here.
-    pub local: Address,
-    /// The address of the other end, or a group.
-    pub remote: Address,
-    /// The port that datagrams come to; 0 is 4790.
-    pub local_port: u16,
-    /// The port that they are sent to; 0 is 4790.
-    pub remote_port: u16,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// The table that packets which are taken out are routed in.
-    pub decap_vrf_id: u32,
-    /// The payload: 1 IPv4, 2 IPv6, 3 Ethernet, 4 NSH.
-    pub protocol: IpProto,
-    /// The network identifier.
-    pub vni: u32,
-    /// Make, not delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
-}
-
-/// The tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct VxlanGpeAddDelTunnelV2Reply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-impl From<VxlanGpeAddDelTunnel> for VxlanGpeAddDelTunnelV2 {
-    fn from(old: VxlanGpeAddDelTunnel) -> Self {
-        Self {
-            local: old.local,
-            remote: old.remote,
-            local_port: 0,
-            remote_port: 0,
-            mcast_sw_if_index: old.mcast_sw_if_index,
-            encap_vrf_id: old.encap_vrf_id,
-            decap_vrf_id: old.decap_vrf_id,
-            protocol: old.protocol,
-            vni: old.vni,
-            is_add: old.is_add,
-        }
-    }
-}
-
-/// Asks for one tunnel, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct VxlanGpeTunnelDump {
-    /// Its interface; all bits set: all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A tunnel.
-#[derive(Message)]
-pub struct VxlanGpeTunnelDetails {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The address here.
-    pub local: Address,
-    /// The address of the other end, or a group.
-    pub remote: Address,
-    /// The network identifier.
-    pub vni: u32,
-    /// The payload.
-    pub protocol: IpProto,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// The table that packets which are taken out are routed in.
-    pub decap_vrf_id: u32,
-    /// Datagrams of IPv6.
-    pub is_ipv6: bool,
-}
-
-impl From<VxlanGpeTunnelV2Details> for VxlanGpeTunnelDetails {
-    fn from(new: VxlanGpeTunnelV2Details) -> Self {
-        Self {
-            sw_if_index: new.sw_if_index,
-            local: new.local,
-            remote: new.remote,
-            vni: new.vni,
-            protocol: new.protocol,
-            mcast_sw_if_index: new.mcast_sw_if_index,
-            encap_vrf_id: new.encap_vrf_id,
-            decap_vrf_id: new.decap_vrf_id,
-            is_ipv6: new.is_ipv6,
-        }
-    }
-}
-
-/// Asks for one tunnel, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct VxlanGpeTunnelV2Dump {
-    /// Its interface; all bits set: all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct VxlanGpeTunnelV2Details {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The address here.
-    pub local: Address,
-    /// The address of the other end, or a group.
-    pub remote: Address,
-    /// The port that datagrams come to.
-    pub local_port: u16,
-    /// The port that they are sent to.
-    pub remote_port: u16,
-    /// The network identifier.
-    pub vni: u32,
-    /// The payload.
-    pub protocol: IpProto,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// The table that packets which are taken out are routed in.
-    pub decap_vrf_id: u32,
-    /// Datagrams of IPv6.
-    pub is_ipv6: bool,
+msg::messages! {
+    /// Makes or deletes a tunnel.
+    VxlanGpeAddDelTunnel,
+    /// The tunnel.
+    VxlanGpeAddDelTunnelReply,
+    /// Makes or deletes a tunnel.
+    #[from(VxlanGpeAddDelTunnel)]
+    VxlanGpeAddDelTunnelV2,
+    /// The tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    VxlanGpeAddDelTunnelV2Reply,
+    /// Asks for one tunnel, or for all.
+    VxlanGpeTunnelDump,
+    /// A tunnel.
+    #[from(VxlanGpeTunnelV2Details)]
+    VxlanGpeTunnelDetails,
+    /// Asks for one tunnel, or for all.
+    VxlanGpeTunnelV2Dump,
+    /// A tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    VxlanGpeTunnelV2Details,
+    /// Takes datagrams of tunnels out of what an interface receives before it is looked up.
+    SwInterfaceSetVxlanGpeBypass,
 }
 
 impl VxlanGpeTunnelV2Details {
@@ -236,16 +97,4 @@ impl VxlanGpeTunnelV2Details {
             is_ipv6: ends.local.is_ipv6(),
         }
     }
-}
-
-/// Takes datagrams of tunnels out of what an interface receives before it is looked up.
-#[derive(Message)]
-pub struct SwInterfaceSetVxlanGpeBypass {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Of IPv6, not of IPv4.
-    pub is_ipv6: bool,
-    /// On, not off.
-    #[wire(default = "true")]
-    pub enable: bool,
 }

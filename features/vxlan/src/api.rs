@@ -4,7 +4,7 @@
 use crate::model::Vxlan;
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Module};
+use msg::{Caller, Messages, Module};
 use net::api::{Address, InterfaceIndex};
 use tunnel::{
     BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tunnels, refuse_offload,
@@ -12,8 +12,7 @@ use tunnel::{
 use wire::Vxlan as Header;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "vxlan", version: "2.1.0", crc: 0x9538_1587, core: false, messages };
+pub static API: Module<World> = Module::plugin("vxlan", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: VxlanAddDelTunnel| {
@@ -78,242 +77,34 @@ impl VxlanTunnelV2Details {
     }
 }
 
-/// Makes or deletes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct VxlanAddDelTunnel {
-    /// Make, not delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// The number in its name; all bits set: the first that is free.
-    pub instance: u32,
-    /// The address here.
-    pub src_address: Address,
-    /// The address of the other end, or a group.
-    pub dst_address: Address,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// Where packets go that are taken out: 1 or all bits set to the interface, 0 nowhere.
-    pub decap_next_index: u32,
-    /// The network identifier.
-    pub vni: u32,
-}
-
-/// The tunnel.
-#[derive(Message)]
-pub struct VxlanAddDelTunnelReply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes or deletes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct VxlanAddDelTunnelV2 {
-    /// Make, not delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// The number in its name; all bits set: the first that is free.
-    #[wire(default = "4294967295")]
-    pub instance: u32,
-    /// The address here.
-    pub src_address: Address,
-    /// The address of the other end, or a group.
-    pub dst_address: Address,
-    /// The port that datagrams come to; 0 is 4789.
-    pub src_port: u16,
-    /// The port that they are sent to; 0 is 4789.
-    pub dst_port: u16,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// Where packets go that are taken out: 1 or all bits set to the interface, 0 nowhere.
-    pub decap_next_index: u32,
-    /// The network identifier.
-    pub vni: u32,
-}
-
-/// The tunnel.
-#[derive(Message)]
-pub struct VxlanAddDelTunnelV2Reply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes or deletes a tunnel.
-#[derive(Message)]
-#[msg(reply)]
-pub struct VxlanAddDelTunnelV3 {
-    /// Make, not delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// The number in its name; all bits set: the first that is free.
-    #[wire(default = "4294967295")]
-    pub instance: u32,
-    /// The address here.
-    pub src_address: Address,
-    /// The address of the other end, or a group.
-    pub dst_address: Address,
-    /// The port that datagrams come to; 0 is 4789.
-    pub src_port: u16,
-    /// The port that they are sent to; 0 is 4789.
-    pub dst_port: u16,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// Where packets go that are taken out: 1 or all bits set to the interface, 0 nowhere.
-    pub decap_next_index: u32,
-    /// The network identifier.
-    pub vni: u32,
-    /// IP packets instead of frames.
-    #[wire(default = "false")]
-    pub is_l3: bool,
-}
-
-/// The tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct VxlanAddDelTunnelV3Reply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-impl From<VxlanAddDelTunnel> for VxlanAddDelTunnelV3 {
-    fn from(old: VxlanAddDelTunnel) -> Self {
-        Self {
-            is_add: old.is_add,
-            instance: old.instance,
-            src_address: old.src_address,
-            dst_address: old.dst_address,
-            src_port: 0,
-            dst_port: 0,
-            mcast_sw_if_index: old.mcast_sw_if_index,
-            encap_vrf_id: old.encap_vrf_id,
-            decap_next_index: old.decap_next_index,
-            vni: old.vni,
-            is_l3: false,
-        }
-    }
-}
-
-impl From<VxlanAddDelTunnelV2> for VxlanAddDelTunnelV3 {
-    fn from(old: VxlanAddDelTunnelV2) -> Self {
-        Self {
-            is_add: old.is_add,
-            instance: old.instance,
-            src_address: old.src_address,
-            dst_address: old.dst_address,
-            src_port: old.src_port,
-            dst_port: old.dst_port,
-            mcast_sw_if_index: old.mcast_sw_if_index,
-            encap_vrf_id: old.encap_vrf_id,
-            decap_next_index: old.decap_next_index,
-            vni: old.vni,
-            is_l3: false,
-        }
-    }
-}
-
-/// Asks for one tunnel, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct VxlanTunnelDump {
-    /// Its interface; all bits set: all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A tunnel.
-#[derive(Message)]
-pub struct VxlanTunnelDetails {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The number in its name.
-    pub instance: u32,
-    /// The address here.
-    pub src_address: Address,
-    /// The address of the other end, or a group.
-    pub dst_address: Address,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// Where packets go that are taken out.
-    pub decap_next_index: u32,
-    /// The network identifier.
-    pub vni: u32,
-}
-
-impl From<VxlanTunnelV2Details> for VxlanTunnelDetails {
-    fn from(new: VxlanTunnelV2Details) -> Self {
-        Self {
-            sw_if_index: new.sw_if_index,
-            instance: new.instance,
-            src_address: new.src_address,
-            dst_address: new.dst_address,
-            mcast_sw_if_index: new.mcast_sw_if_index,
-            encap_vrf_id: new.encap_vrf_id,
-            decap_next_index: new.decap_next_index,
-            vni: new.vni,
-        }
-    }
-}
-
-/// Asks for one tunnel, or for all.
-#[derive(Message)]
-#[msg(details)]
-pub struct VxlanTunnelV2Dump {
-    /// Its interface; all bits set: all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct VxlanTunnelV2Details {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The number in its name.
-    pub instance: u32,
-    /// The address here.
-    pub src_address: Address,
-    /// The address of the other end, or a group.
-    pub dst_address: Address,
-    /// The port that datagrams come to.
-    pub src_port: u16,
-    /// The port that they are sent to.
-    pub dst_port: u16,
-    /// The interface that datagrams to a group leave by.
-    pub mcast_sw_if_index: InterfaceIndex,
-    /// The table that datagrams are routed in.
-    pub encap_vrf_id: u32,
-    /// Where packets go that are taken out.
-    pub decap_next_index: u32,
-    /// The network identifier.
-    pub vni: u32,
-}
-
-/// Takes datagrams of tunnels out of what an interface receives before it is looked up.
-#[derive(Message)]
-pub struct SwInterfaceSetVxlanBypass {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Of IPv6, not of IPv4.
-    pub is_ipv6: bool,
-    /// On, not off.
-    #[wire(default = "true")]
-    pub enable: bool,
-}
-
-/// Lets a device find the tunnel of received datagrams.
-#[derive(Message)]
-pub struct VxlanOffloadRx {
-    /// The device.
-    pub hw_if_index: InterfaceIndex,
+msg::messages! {
+    /// Makes or deletes a tunnel.
+    VxlanAddDelTunnel,
     /// The tunnel.
-    pub sw_if_index: InterfaceIndex,
-    /// On, not off.
-    #[wire(default = "true")]
-    pub enable: bool,
+    VxlanAddDelTunnelReply,
+    /// Makes or deletes a tunnel.
+    VxlanAddDelTunnelV2,
+    /// The tunnel.
+    VxlanAddDelTunnelV2Reply,
+    /// Makes or deletes a tunnel.
+    #[from(VxlanAddDelTunnel)]
+    #[from(VxlanAddDelTunnelV2)]
+    VxlanAddDelTunnelV3,
+    /// The tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    VxlanAddDelTunnelV3Reply,
+    /// Asks for one tunnel, or for all.
+    VxlanTunnelDump,
+    /// A tunnel.
+    #[from(VxlanTunnelV2Details)]
+    VxlanTunnelDetails,
+    /// Asks for one tunnel, or for all.
+    VxlanTunnelV2Dump,
+    /// A tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    VxlanTunnelV2Details,
+    /// Takes datagrams of tunnels out of what an interface receives before it is looked up.
+    SwInterfaceSetVxlanBypass,
+    /// Lets a device find the tunnel of received datagrams.
+    VxlanOffloadRx,
 }

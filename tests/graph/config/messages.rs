@@ -167,7 +167,7 @@ impl Values<'_> {
     fn address(&mut self) {
         let (at, v6) = (self.out.len(), self.n(2) == 1);
         self.out.push(u8::from(v6));
-        let kind = |name| Type::new(name, "", Shape::Scalar);
+        let kind = |name| Type { name, shape: Shape::Scalar };
         self.value(&kind(if v6 { "ip6_address" } else { "ip4_address" }), "");
         self.out.resize(at + 17, 0);
     }

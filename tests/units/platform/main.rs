@@ -6,6 +6,8 @@ suite::main!();
 
 #[path = "../../../crates/graph-derive/tests/next.rs"]
 mod graph_derive;
+#[path = "../../../crates/msg-macros/tests/messages.rs"]
+mod msg_macros;
 #[path = "../../../crates/simd/tests/inlining.rs"]
 mod simd_inlining;
 #[path = "../../../crates/simd/tests/twins.rs"]

@@ -6,13 +6,12 @@ use std::fmt::Write as _;
 
 use crate::reference;
 use graph::World;
-use msg::published::Published;
-use msg::{Kind, Table};
+use msg::{Kind, Table, tables};
 
 const HEAD: &str = "# The binary API\n\n\
 Generated from the declarations by the daemon's tests (`UPDATE=1 make test ARGS='-p ferrovia'` writes it anew).\n\n\
-`ferrovia --dump-api DIR` writes the `.api.json` files that clients read. Every message's name, CRC and layout is held\n\
-against what VPP 26.06 publishes. `show api message-table` tells the same of a running daemon.\n";
+`ferrovia --dump-api DIR` writes the `.api.json` files that clients read. Names, CRCs and layouts are those that\n\
+VPP 26.06 publishes. `show api message-table` tells the same of a running daemon.\n";
 
 const ABSENT: &str = "\n## Modules that are not there yet\n\n\
 Their messages are not in the message table that `sockclnt_create_reply` brings, and there is no `.api.json` file of them: vpp_papi\n\
@@ -22,9 +21,8 @@ api modules not-built` prints this table.\n\n| module | belongs to |\n|---|---|\
 
 /// The page.
 pub fn page(table: &Table<World>) -> String {
-    let published = msg::published::read();
     let mut page = HEAD.to_string();
-    summary(table, &published, &mut page);
+    summary(table, &mut page);
     for (index, module) in table.modules().iter().enumerate() {
         let _ = write!(
             page,
@@ -40,7 +38,7 @@ pub fn page(table: &Table<World>) -> String {
             }
             let _ = writeln!(page, "| `{}` | {} |", entry.name, entry.doc.replace('|', "\\|"));
         }
-        let all = published.modules.get(module.name).map_or(&[][..], |m| &m.messages);
+        let all = tables().module(module.name).map_or(&[][..], |m| &m.messages);
         let missing: Vec<_> =
             all.iter().filter(|name| !names.contains(*name) && !is_reply(name)).collect();
         if !missing.is_empty() {
@@ -50,7 +48,7 @@ pub fn page(table: &Table<World>) -> String {
     }
     let built: BTreeSet<_> = table.modules().iter().map(|m| m.name).collect();
     let _ = write!(page, "{ABSENT}");
-    for name in published.modules.keys().filter(|name| !built.contains(*name)) {
+    for (name, _) in tables().published().filter(|(name, _)| !built.contains(name)) {
         let owner = reference::owner_of_module(name).unwrap_or("VPP's core");
         let _ = writeln!(page, "| `{name}` | {owner} |");
     }
@@ -62,11 +60,12 @@ fn is_reply(name: &str) -> bool {
     name.ends_with("_reply")
 }
 
-fn summary(table: &Table<World>, published: &Published, page: &mut String) {
+fn summary(table: &Table<World>, page: &mut String) {
     let _ = write!(page, "\n| module | messages | of VPP's |\n|---|---:|---:|\n");
     for (index, module) in table.modules().iter().enumerate() {
         let n = table.entries().filter(|(_, e)| e.module == index).count();
-        let all = published.modules.get(module.name).map_or(n, |m| m.messages.len());
+        let published = tables().module(module.name).filter(|m| m.crc != 0);
+        let all = published.map_or(n, |m| m.messages.len());
         let _ = writeln!(
             page,
             "| [{0}](#{0}-{1}) | {n} | {all} |",

@@ -74,7 +74,7 @@ pub fn statistics(w: &World, _: &Matches) -> Result<Output> {
 fn not_built(w: &World) -> Table {
     let mut table = Table::new().left("Module").left("Belongs to");
     let built: Vec<_> = w.api.table().modules().iter().map(|module| module.name).collect();
-    for name in msg::published::read().modules.into_keys().filter(|name| !built.contains(name)) {
+    for (name, _) in msg::tables().published().filter(|(name, _)| !built.contains(name)) {
         table.row([name.into(), reference::owner_of_module(name).unwrap_or("VPP's core").into()]);
     }
     table

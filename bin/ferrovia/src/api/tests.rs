@@ -8,12 +8,6 @@ fn hub() -> msg::Hub<World> {
         .expect("names that nobody else has")
 }
 
-/// The only test of that kind: features and drivers have none of their own.
-#[suite::test]
-fn every_message_is_as_published() {
-    assert_eq!(msg::published::read().differences(hub().table()), Vec::<String>::new());
-}
-
 /// vpp_papi fills in what a caller leaves out from the description: without these it deletes a
 /// bridge domain that was to be created.
 #[suite::test]

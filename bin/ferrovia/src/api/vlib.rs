@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use ::cli::{Error, OutputPiece, Result, Runner};
 use graph::{NodeIndex, World};
-use msg::{Caller, Message, Messages, Module, Pending, Str, Wire, retval};
+use msg::{Caller, Messages, Module, Pending, retval};
 
 use super::Commands;
 
 /// The module.
-pub const API: Module<World> =
-    Module { name: "vlib", version: "1.0.0", crc: 0x9a9e_84e4, core: true, messages };
+pub const API: Module<World> = Module::core("vlib", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|_: &World, _: &Caller<'_, World>, _: Cli| -> Result<CliReply> {
@@ -38,33 +37,45 @@ fn no_shared_memory(instead: &str) -> Error {
         .retval(retval::UNIMPLEMENTED)
 }
 
-/// A command in shared memory: not served.
-#[derive(Message)]
-#[msg(reply)]
-struct Cli {
-    cmd_in_shmem: u64,
-}
-
-/// Says so.
-#[derive(Message)]
-struct CliReply {
-    reply_in_shmem: u64,
-}
-
-/// Runs a command, or several, a line each.
-#[derive(Message)]
-#[msg(reply)]
-struct CliInband {
-    /// The commands, as on the command line.
-    cmd: String,
-}
-
-/// Their output. After an error the return value isn't 0, and the text ends in the error.
-#[derive(Message)]
-#[msg(head(context))]
-struct CliInbandReply {
-    retval: i32,
-    reply: String,
+msg::messages! {
+    /// A command in shared memory: not served.
+    Cli,
+    /// Says so.
+    CliReply,
+    /// Runs a command, or several, a line each.
+    CliInband,
+    /// Their output. After an error the return value isn't 0, and the text ends in the error.
+    retval CliInbandReply,
+    /// Asks for the index of a node.
+    GetNodeIndex,
+    /// The index.
+    GetNodeIndexReply,
+    /// Asks that packets may go from one node to another.
+    AddNodeNext,
+    /// The number by which the node chooses the other one: here that one's index.
+    AddNodeNextReply,
+    /// Asks by which number a node chooses another.
+    GetNextIndex,
+    /// The number: here the other node's index.
+    GetNextIndexReply,
+    /// A thread that runs the graph.
+    ThreadData,
+    /// Asks for the threads.
+    ShowThreads,
+    /// The threads.
+    ShowThreadsReply,
+    /// The graph in shared memory: not served.
+    GetNodeGraph,
+    /// Says so.
+    GetNodeGraphReply,
+    /// Asks whether both sides mean the same by the bytes of 1.0.
+    GetF64EndianValue,
+    /// Ours.
+    GetF64EndianValueReply,
+    /// Asks for a number plus one.
+    GetF64IncrementByOne,
+    /// The sum.
+    GetF64IncrementByOneReply,
 }
 
 fn cli_inband(
@@ -127,19 +138,6 @@ impl Pending<World, CliInbandReply> for Inband {
     }
 }
 
-/// Asks for the index of a node.
-#[derive(Message)]
-#[msg(reply)]
-struct GetNodeIndex {
-    node_name: Str<64>,
-}
-
-/// The index.
-#[derive(Message)]
-struct GetNodeIndexReply {
-    node_index: u32,
-}
-
 fn node(world: &World, name: &str) -> Result<NodeIndex> {
     let none = || {
         let names = world.nodes().into_iter().map(|n| n.name.to_string()).collect::<Vec<_>>();
@@ -152,20 +150,6 @@ fn node(world: &World, name: &str) -> Result<NodeIndex> {
 
 fn node_index(w: &World, _: &Caller<'_, World>, r: GetNodeIndex) -> Result<GetNodeIndexReply> {
     Ok(GetNodeIndexReply { node_index: node(w, r.node_name.as_str())?.0 })
-}
-
-/// Asks that packets may go from one node to another.
-#[derive(Message)]
-#[msg(reply)]
-struct AddNodeNext {
-    node_name: Str<64>,
-    next_name: Str<64>,
-}
-
-/// The number by which the node chooses the other one: here that one's index.
-#[derive(Message)]
-struct AddNodeNextReply {
-    next_index: u32,
 }
 
 fn link(w: &World, from: &str, to: &str) -> Result<u32> {
@@ -181,20 +165,6 @@ fn add_node_next(w: &World, _: &Caller<'_, World>, r: AddNodeNext) -> Result<Add
     Ok(AddNodeNextReply { next_index })
 }
 
-/// Asks by which number a node chooses another.
-#[derive(Message)]
-#[msg(reply)]
-struct GetNextIndex {
-    node_name: Str<64>,
-    next_name: Str<64>,
-}
-
-/// The number: here the other node's index.
-#[derive(Message)]
-struct GetNextIndexReply {
-    next_index: u32,
-}
-
 fn next_index(w: &World, _: &Caller<'_, World>, r: GetNextIndex) -> Result<GetNextIndexReply> {
     let (from, to) = (r.node_name.as_str(), r.next_name.as_str());
     let next_index = link(w, from, to)?;
@@ -207,83 +177,15 @@ fn next_index(w: &World, _: &Caller<'_, World>, r: GetNextIndex) -> Result<GetNe
     Ok(GetNextIndexReply { next_index })
 }
 
-/// A thread that runs the graph.
-#[derive(Wire)]
-struct ThreadData {
-    id: u32,
-    name: Str<64>,
-    #[wire(name = "type")]
-    kind: Str<64>,
-    pid: u32,
-    cpu_id: u32,
-    core: u32,
-    cpu_socket: u32,
-}
-
-/// Asks for the threads.
-#[derive(Message)]
-#[msg(reply)]
-struct ShowThreads {}
-
-/// The threads.
-#[derive(Message)]
-struct ShowThreadsReply {
-    #[count(count: u32)]
-    thread_data: Vec<ThreadData>,
-}
-
 fn show_threads(w: &World, _: &Caller<'_, World>, _: ShowThreads) -> Result<ShowThreadsReply> {
     let data = |place: system::ThreadPlacement| ThreadData {
         id: place.id as u32,
         name: place.name.into(),
-        kind: place.kind.into(),
+        r#type: place.kind.into(),
         pid: place.tid.cast_unsigned(),
         cpu_id: place.lcore.map_or(u32::MAX, |n| n as u32),
         core: place.core.unwrap_or(u32::MAX),
         cpu_socket: place.socket.unwrap_or(u32::MAX),
     };
     Ok(ShowThreadsReply { thread_data: system::thread_places(w).into_iter().map(data).collect() })
-}
-
-/// The graph in shared memory: not served.
-#[derive(Message)]
-#[msg(reply)]
-struct GetNodeGraph {}
-
-/// Says so.
-#[derive(Message)]
-struct GetNodeGraphReply {
-    reply_in_shmem: u64,
-}
-
-/// Asks whether both sides mean the same by the bytes of 1.0.
-#[derive(Message)]
-#[msg(reply)]
-struct GetF64EndianValue {
-    #[wire(default = "1.0")]
-    f64_one: f64,
-}
-
-/// Ours.
-#[derive(Message)]
-#[msg(head(context))]
-struct GetF64EndianValueReply {
-    retval: u32,
-    f64_one_result: f64,
-}
-
-/// Asks for a number plus one.
-#[derive(Message)]
-#[msg(reply)]
-struct GetF64IncrementByOne {
-    #[wire(default = "1.0")]
-    f64_value: f64,
-}
-
-/// The sum.
-#[derive(Message)]
-#[msg(head(context))]
-struct GetF64IncrementByOneReply {
-    retval: u32,
-    f64_value: f64,
 }

@@ -5,15 +5,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ::cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Str, Wire};
+use msg::{Caller, Messages, Module};
 use net::api::Timestamp;
 
 use crate::build;
 use crate::logging;
 
 /// The module.
-pub const API: Module<World> =
-    Module { name: "vpe", version: "1.7.0", crc: 0xbbfa_7484, core: true, messages };
+pub const API: Module<World> = Module::core("vpe", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(show_version);
@@ -27,18 +26,21 @@ fn stamp(time: SystemTime) -> Timestamp {
     Timestamp(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64())
 }
 
-/// Asks which program this is.
-#[derive(Message)]
-#[msg(reply)]
-struct ShowVersion {}
-
-/// This one.
-#[derive(Message)]
-struct ShowVersionReply {
-    program: Str<32>,
-    version: Str<32>,
-    build_date: Str<32>,
-    build_directory: Str<256>,
+msg::messages! {
+    /// Asks which program this is.
+    ShowVersion,
+    /// This one.
+    ShowVersionReply,
+    /// Asks for the time of day.
+    ShowVpeSystemTime,
+    /// The time of day.
+    ShowVpeSystemTimeReply,
+    /// Severity of a line of the log.
+    LogLevel,
+    /// Asks for the log.
+    LogDump,
+    /// A line of the log.
+    LogDetails,
 }
 
 /// The date is the commit's: two builds of one source are the same.
@@ -49,50 +51,6 @@ fn show_version(_: &World, _: &Caller<'_, World>, _: ShowVersion) -> Result<Show
         build_date: build::DATE.into(),
         build_directory: build::directory().into(),
     })
-}
-
-/// Asks for the time of day.
-#[derive(Message)]
-#[msg(reply)]
-struct ShowVpeSystemTime {}
-
-/// The time of day.
-#[derive(Message)]
-struct ShowVpeSystemTimeReply {
-    vpe_system_time: Timestamp,
-}
-
-/// Severity of a line of the log.
-#[derive(Wire, Clone, Copy)]
-#[repr(u32)]
-#[wire(prefix = "VPE_API_LOG_LEVEL_")]
-enum LogLevel {
-    Emerg = 0,
-    Alert = 1,
-    Crit = 2,
-    Err = 3,
-    Warning = 4,
-    Notice = 5,
-    Info = 6,
-    Debug = 7,
-    Disabled = 8,
-}
-
-/// Asks for the log.
-#[derive(Message)]
-#[msg(details = LogDetails)]
-struct LogDump {
-    /// From this time on.
-    start_timestamp: Timestamp,
-}
-
-/// A line of the log.
-#[derive(Message)]
-struct LogDetails {
-    timestamp: Timestamp,
-    level: LogLevel,
-    msg_class: Str<32>,
-    message: Str<256>,
 }
 
 fn log_dump(_: &World, _: &Caller<'_, World>, r: LogDump) -> Result<Vec<LogDetails>> {

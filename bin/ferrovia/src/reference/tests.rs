@@ -333,7 +333,7 @@ fn lines_of_vpp_are_taken() {
 /// Returns VPP's commands, sections of startup.conf and API modules that this build lacks, by
 /// plugin or feature.
 fn missing() -> BTreeMap<&'static str, (usize, Vec<&'static str>, Vec<&'static str>)> {
-    let (tree, published) = (tree(), msg::published::read());
+    let tree = tree();
     let mut all: BTreeMap<_, (usize, Vec<_>, Vec<_>)> = BTreeMap::new();
     let lacks = |path: &str| tree.check(path).is_err_and(|e| e.kind() == ErrorKind::Unsupported);
     for (_, owner) in commands().filter(|(path, _)| lacks(path)) {
@@ -345,7 +345,8 @@ fn missing() -> BTreeMap<&'static str, (usize, Vec<&'static str>, Vec<&'static s
         all.entry(owner).or_default().1.push(section);
     }
     let built: Vec<_> = plugins::ALL.iter().flat_map(|p| p.api).map(|module| module.name).collect();
-    for module in published.modules.into_keys().filter(|m| !built.contains(m) && *m != "memclnt") {
+    let published = msg::tables().published().map(|(name, _)| name);
+    for module in published.filter(|name| !built.contains(name) && *name != "memclnt") {
         all.entry(
             owner_of_module(module).unwrap_or_else(|| panic!("whose is the module {module}?")),
         )

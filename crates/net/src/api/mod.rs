@@ -12,20 +12,9 @@ pub use path::{
 use crate::{Interfaces, Net};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Field, Malformed, Messages, Module, Reader, Shape, Type, Wire, retval};
+use msg::retval;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::MacAddr;
-
-/// A feature's part of the module `interface`: the features that own interfaces, loopbacks,
-/// addresses and captures share it.
-pub const fn interface_module(messages: fn(&mut Messages<World>)) -> Module<World> {
-    Module { name: "interface", version: "3.2.4", crc: 0xcf70_04cc, core: true, messages }
-}
-
-/// A part of the module `ip`, to which several features contribute messages.
-pub const fn ip_module(messages: fn(&mut Messages<World>)) -> Module<World> {
-    Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages }
-}
 
 /// Calls a function for the IP version that a request names.
 #[macro_export]
@@ -35,9 +24,42 @@ macro_rules! by_version {
     };
 }
 
-/// An interface. All bits set is no interface, or all of them.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InterfaceIndex(pub u32);
+msg::messages! {
+    /// An interface. All bits set is no interface, or all of them.
+    InterfaceIndex,
+    /// A protocol; others by their number.
+    flags IpProto,
+    /// A MAC address.
+    MacAddress,
+    /// The address family.
+    AddressFamily,
+    /// An IPv4 address.
+    Ip4Address,
+    /// An IPv6 address.
+    Ip6Address,
+    /// An address of either family, which another field names.
+    AddressUnion,
+    /// An address with its family.
+    Address,
+    /// An address and its prefix length.
+    Prefix,
+    /// A prefix whose host bits are an interface's address.
+    AddressWithPrefix,
+    /// An IPv4 prefix.
+    Ip4Prefix,
+    /// An IPv6 prefix.
+    Ip6Prefix,
+    /// An IPv4 prefix whose host bits are an interface's address.
+    Ip4AddressWithPrefix,
+    /// An IPv6 prefix whose host bits are an interface's address.
+    Ip6AddressWithPrefix,
+    /// Seconds, as a floating-point number.
+    Timedelta,
+    /// Seconds since 1970, as a floating-point number.
+    Timestamp,
+    /// States of an interface.
+    flags IfStatusFlags,
+}
 
 impl InterfaceIndex {
     /// No interface, or all.
@@ -66,50 +88,11 @@ impl InterfaceIndex {
     }
 }
 
-/// The number of a protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IpProto(pub u8);
-
-impl Wire for IpProto {
-    fn describe() -> Type {
-        let names = [
-            ("IP_API_PROTO_HOPOPT", 0),
-            ("IP_API_PROTO_ICMP", 1),
-            ("IP_API_PROTO_IGMP", 2),
-            ("IP_API_PROTO_TCP", 6),
-            ("IP_API_PROTO_UDP", 17),
-            ("IP_API_PROTO_GRE", 47),
-            ("IP_API_PROTO_ESP", 50),
-            ("IP_API_PROTO_AH", 51),
-            ("IP_API_PROTO_ICMP6", 58),
-            ("IP_API_PROTO_EIGRP", 88),
-            ("IP_API_PROTO_OSPF", 89),
-            ("IP_API_PROTO_SCTP", 132),
-            ("IP_API_PROTO_RESERVED", 255),
-        ];
-        Type::new(
-            "ip_proto",
-            "A protocol; others by their number.",
-            Shape::enumeration::<u8>(names.to_vec()),
-        )
-    }
-    fn put(&self, out: &mut Vec<u8>) {
-        self.0.put(out);
-    }
-    fn get(r: &mut Reader<'_>) -> std::result::Result<Self, Malformed> {
-        Wire::get(r).map(Self)
-    }
-}
-
 impl From<SwIfIndex> for InterfaceIndex {
     fn from(sw_if: SwIfIndex) -> Self {
         Self(sw_if.0)
     }
 }
-
-/// A MAC address.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MacAddress(pub [u8; 6]);
 
 impl From<MacAddr> for MacAddress {
     fn from(mac: MacAddr) -> Self {
@@ -123,18 +106,6 @@ impl From<MacAddress> for MacAddr {
     }
 }
 
-/// The address family.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-#[wire(prefix = "ADDRESS_")]
-pub enum AddressFamily {
-    /// IPv4.
-    #[default]
-    Ip4 = 0,
-    /// IPv6.
-    Ip6 = 1,
-}
-
 impl AddressFamily {
     /// Returns true for IPv6.
     pub fn is_ip6(self) -> bool {
@@ -146,18 +117,6 @@ impl AddressFamily {
         if addr.is_ipv6() { Self::Ip6 } else { Self::Ip4 }
     }
 }
-
-/// An IPv4 address.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ip4Address(pub [u8; 4]);
-
-/// An IPv6 address.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ip6Address(pub [u8; 16]);
-
-/// An address of either family, which another field names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AddressUnion(pub [u8; 16]);
 
 impl AddressUnion {
     /// As an IPv4 address: the first four bytes.
@@ -183,28 +142,6 @@ impl From<IpAddr> for AddressUnion {
     }
 }
 
-impl Wire for AddressUnion {
-    fn describe() -> Type {
-        let arms = vec![Field::one::<Ip4Address>("ip4", ""), Field::one::<Ip6Address>("ip6", "")];
-        Type::new("address_union", "An address of either family.", Shape::Union(arms))
-    }
-    fn put(&self, out: &mut Vec<u8>) {
-        self.0.put(out);
-    }
-    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Wire::get(r).map(Self)
-    }
-}
-
-/// An address with its family.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Address {
-    /// The family.
-    pub af: AddressFamily,
-    /// The address.
-    pub un: AddressUnion,
-}
-
 impl From<IpAddr> for Address {
     fn from(addr: IpAddr) -> Self {
         Self { af: AddressFamily::of(addr), un: addr.into() }
@@ -215,15 +152,6 @@ impl From<Address> for IpAddr {
     fn from(addr: Address) -> Self {
         addr.un.of(addr.af)
     }
-}
-
-/// An address and its prefix length.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Prefix {
-    /// The address, host bits too.
-    pub address: Address,
-    /// Bits that name the network.
-    pub len: u8,
 }
 
 impl Prefix {
@@ -250,52 +178,6 @@ impl<A: Copy + Into<IpAddr> + wire::Address> From<wire::Prefix<A>> for Prefix {
     fn from(prefix: wire::Prefix<A>) -> Self {
         let addr: IpAddr = prefix.addr().into();
         Self { address: addr.into(), len: prefix.len() }
-    }
-}
-
-/// A prefix whose host bits are an interface's address.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AddressWithPrefix(pub Prefix);
-
-/// An IPv4 prefix.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ip4Prefix {
-    /// The address, host bits too.
-    pub address: Ip4Address,
-    /// Bits that name the network.
-    pub len: u8,
-}
-
-/// An IPv6 prefix.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ip6Prefix {
-    /// The address, host bits too.
-    pub address: Ip6Address,
-    /// Bits that name the network.
-    pub len: u8,
-}
-
-/// An IPv4 prefix whose host bits are an interface's address.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ip4AddressWithPrefix(pub Ip4Prefix);
-
-/// An IPv6 prefix whose host bits are an interface's address.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ip6AddressWithPrefix(pub Ip6Prefix);
-
-/// Seconds, as a floating-point number.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq)]
-pub struct Timedelta(pub f64);
-
-/// Seconds since 1970, as a floating-point number.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq)]
-pub struct Timestamp(pub f64);
-
-msg::flags! {
-    /// States of an interface.
-    pub struct IfStatusFlags: u32 = enum "if_status_flags" {
-        ADMIN_UP = 1 => "IF_STATUS_API_FLAG_ADMIN_UP",
-        LINK_UP = 2 => "IF_STATUS_API_FLAG_LINK_UP",
     }
 }
 

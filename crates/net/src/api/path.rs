@@ -6,105 +6,25 @@ use crate::fib::{ResolveVia, RouteTables, TableRef};
 use crate::{AdjIndex, Fib, Link, Net, Objects, Path, PathKind, by_version};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Wire, retval};
+use msg::retval;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// No interface, no table, no object.
 pub const NO_INDEX: u32 = u32::MAX;
 
-/// The type of a path.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "FIB_API_PATH_TYPE_")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum FibPathType {
-    #[default]
-    Normal = 0,
-    Local = 1,
-    Drop = 2,
-    UdpEncap = 3,
-    BierImp = 4,
-    IcmpUnreach = 5,
-    IcmpProhibit = 6,
-    SourceLookup = 7,
-    Dvr = 8,
-    InterfaceRx = 9,
-    Classify = 10,
-}
-
-msg::flags! {
+msg::messages! {
+    /// The type of a path.
+    FibPathType,
     /// Conditions of a path.
-    pub struct FibPathFlags: u32 = enum "fib_path_flags" {
-        NONE = 0 => "FIB_API_PATH_FLAG_NONE",
-        RESOLVE_VIA_ATTACHED = 1 => "FIB_API_PATH_FLAG_RESOLVE_VIA_ATTACHED",
-        RESOLVE_VIA_HOST = 2 => "FIB_API_PATH_FLAG_RESOLVE_VIA_HOST",
-        POP_PW_CW = 4 => "FIB_API_PATH_FLAG_POP_PW_CW",
-    }
-}
-
-/// The next hop's protocol.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "FIB_API_PATH_NH_PROTO_")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum FibPathNhProto {
-    #[default]
-    Ip4 = 0,
-    Ip6 = 1,
-    Mpls = 2,
-    Ethernet = 3,
-    Bier = 4,
-}
-
-/// The next hop.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FibPathNh {
-    /// Its address.
-    pub address: AddressUnion,
-    /// Or its label.
-    pub via_label: u32,
-    /// Or an object of another feature.
-    pub obj_id: u32,
-    /// Or a classify table.
-    pub classify_table_index: u32,
-}
-
-/// A label that is pushed.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are RFC 3032's")]
-pub struct FibMplsLabel {
-    pub is_uniform: u8,
-    pub label: u32,
-    pub ttl: u8,
-    pub exp: u8,
-}
-
-/// A path of a route.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FibPath {
-    /// The interface; all bits set for a recursive path.
-    pub sw_if_index: u32,
-    /// The table in which the next hop, or without one the destination, is looked up.
-    pub table_id: u32,
-    /// The RPF id, for multicast.
-    pub rpf_id: u32,
-    /// The share of the flows.
-    pub weight: u8,
-    /// Only the usable paths with the lowest preference are taken.
-    pub preference: u8,
-    /// The type.
-    #[wire(name = "type")]
-    pub kind: FibPathType,
-    /// Conditions.
-    pub flags: FibPathFlags,
+    flags FibPathFlags,
     /// The next hop's protocol.
-    pub proto: FibPathNhProto,
+    FibPathNhProto,
     /// The next hop.
-    pub nh: FibPathNh,
-    /// Number of labels that are pushed.
-    pub n_labels: u8,
-    /// The labels.
-    pub label_stack: [FibMplsLabel; 16],
+    FibPathNh,
+    /// A label that is pushed.
+    FibMplsLabel,
+    /// A path of a route.
+    FibPath,
 }
 
 /// Converts a path of a route for packets of this link type from the wire.
@@ -120,13 +40,14 @@ pub fn path_of(world: &World, link: Link, path: &FibPath) -> Result<Path> {
         return Err(Error::parse(why).retval(retval::INVALID_VALUE));
     }
     let object = |number| -> Result<PathKind> {
-        let name = OBJECTS.iter().find(|(kind, _)| *kind == path.kind).map_or("", |(_, name)| name);
+        let name =
+            OBJECTS.iter().find(|(kind, _)| *kind == path.r#type).map_or("", |(_, name)| name);
         Ok(PathKind::Object(world.get::<Objects>().get(name)?, number))
     };
     let sw_if = (path.sw_if_index != NO_INDEX).then_some(SwIfIndex(path.sw_if_index));
     let own = path.nh.address.of(family(link));
     let table = |link| by_version!(link == Link::IP6, find_table(world, path.table_id));
-    let kind = match path.kind {
+    let kind = match path.r#type {
         FibPathType::Normal => {
             // RFC 8950: the next hop may be of the other protocol.
             let nexthop_link = match path.proto {
@@ -235,22 +156,22 @@ pub fn path_to(tables: &RouteTables, link: Link, path: &Path) -> FibPath {
         PathKind::Receive { sw_if, address } => {
             out.nh.address = address.into();
             out.sw_if_index = sw_if.0;
-            out.kind = FibPathType::Local;
+            out.r#type = FibPathType::Local;
         }
         PathKind::Lookup(table) => out.table_id = id(table),
         PathKind::SourceLookup(table) => {
-            out.kind = FibPathType::SourceLookup;
+            out.r#type = FibPathType::SourceLookup;
             out.table_id = id(table);
         }
-        PathKind::Fixed(AdjIndex::UNREACH) => out.kind = FibPathType::IcmpUnreach,
-        PathKind::Fixed(AdjIndex::PROHIBIT) => out.kind = FibPathType::IcmpProhibit,
-        PathKind::Fixed(AdjIndex::RECEIVE) => out.kind = FibPathType::Local,
-        PathKind::Fixed(_) => out.kind = FibPathType::Drop,
+        PathKind::Fixed(AdjIndex::UNREACH) => out.r#type = FibPathType::IcmpUnreach,
+        PathKind::Fixed(AdjIndex::PROHIBIT) => out.r#type = FibPathType::IcmpProhibit,
+        PathKind::Fixed(AdjIndex::RECEIVE) => out.r#type = FibPathType::Local,
+        PathKind::Fixed(_) => out.r#type = FibPathType::Drop,
         PathKind::Object(of, number) => {
             // An object that VPP doesn't have is no path of the API.
             let known = OBJECTS.iter().find(|(_, name)| *name == of.name);
-            out.kind = known.map_or(FibPathType::Drop, |(kind, _)| *kind);
-            match out.kind {
+            out.r#type = known.map_or(FibPathType::Drop, |(kind, _)| *kind);
+            match out.r#type {
                 FibPathType::UdpEncap => out.nh.obj_id = number,
                 FibPathType::Classify => out.nh.classify_table_index = number,
                 FibPathType::InterfaceRx | FibPathType::Dvr => out.sw_if_index = number,

@@ -6,7 +6,7 @@ use crate::attach::ALL_PUNTED;
 use crate::state::{Classifier, Direction, Layer};
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages};
+use msg::{Caller, Messages};
 use net::api::InterfaceIndex;
 
 pub fn messages(m: &mut Messages<World>) {
@@ -67,109 +67,27 @@ fn set_acl(
     w.get::<Classifier>().set_acl(w, direction, SwIfIndex(sw_if.0), &tables, on)
 }
 
-/// Lets tables decide which packets an interface takes, or ends that. A table that decides already
-/// stays.
-#[derive(Message)]
-pub struct InputAclSetInterface {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The table for IPv4, or all bits set.
-    pub ip4_table_index: u32,
-    /// The table for IPv6, or all bits set.
-    pub ip6_table_index: u32,
-    /// The table for switched frames, or all bits set.
-    pub l2_table_index: u32,
-    /// Begin, not end.
-    pub is_add: bool,
-}
-
-/// Lets tables decide which packets an interface sends, or ends that. A table that decides already
-/// stays.
-#[derive(Message)]
-pub struct OutputAclSetInterface {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The table for IPv4, or all bits set.
-    pub ip4_table_index: u32,
-    /// The table for IPv6, or all bits set.
-    pub ip6_table_index: u32,
-    /// The table for switched frames, or all bits set.
-    pub l2_table_index: u32,
-    /// Begin, not end.
-    pub is_add: bool,
-}
-
-/// Lets tables decide which packets may be punted, or ends that.
-#[derive(Message)]
-pub struct PuntAclAddDel {
-    /// The table for IPv4, or all bits set.
-    #[wire(default = "4294967295")]
-    pub ip4_table_index: u32,
-    /// The table for IPv6, or all bits set.
-    #[wire(default = "4294967295")]
-    pub ip6_table_index: u32,
-    /// Begin, not end.
-    #[wire(default = "true")]
-    pub is_add: bool,
-}
-
-/// Asks for the tables of punted packets.
-#[derive(Message)]
-#[msg(reply)]
-pub struct PuntAclGet {}
-
-/// The tables of punted packets.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct PuntAclGetReply {
-    /// The table for IPv4, or all bits set.
-    pub ip4_table_index: u32,
-    /// The table for IPv6, or all bits set.
-    pub ip6_table_index: u32,
-}
-
-/// Classifies switched frames of an interface; without a table ends that.
-#[derive(Message)]
-pub struct ClassifySetInterfaceL2Tables {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The table for IPv4, or all bits set.
-    pub ip4_table_index: u32,
-    /// The table for IPv6, or all bits set.
-    pub ip6_table_index: u32,
-    /// The table for all other frames, or all bits set.
-    pub other_table_index: u32,
-    /// Received frames, not sent ones.
-    pub is_input: bool,
-}
-
-/// Classifies packets to the first address of an interface, or ends that.
-#[derive(Message)]
-pub struct ClassifySetInterfaceIpTable {
-    /// The IPv6 address.
-    pub is_ipv6: bool,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The table, or all bits set.
-    pub table_index: u32,
-}
-
-/// Asks for the input ACLs of an interface.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyTableByInterface {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// The input ACLs of an interface.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyTableByInterfaceReply {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The table for switched frames, or all bits set.
-    pub l2_table_id: u32,
-    /// The table for IPv4, or all bits set.
-    pub ip4_table_id: u32,
-    /// The table for IPv6, or all bits set.
-    pub ip6_table_id: u32,
+msg::messages! {
+    /// Lets tables decide which packets an interface takes, or ends that. A table that decides
+    /// already stays.
+    InputAclSetInterface,
+    /// Lets tables decide which packets an interface sends, or ends that. A table that decides
+    /// already stays.
+    OutputAclSetInterface,
+    /// Lets tables decide which packets may be punted, or ends that.
+    PuntAclAddDel,
+    /// Asks for the tables of punted packets.
+    PuntAclGet,
+    /// The tables of punted packets.
+    #[derive(Debug, PartialEq, Eq)]
+    PuntAclGetReply,
+    /// Classifies switched frames of an interface; without a table ends that.
+    ClassifySetInterfaceL2Tables,
+    /// Classifies packets to the first address of an interface, or ends that.
+    ClassifySetInterfaceIpTable,
+    /// Asks for the input ACLs of an interface.
+    ClassifyTableByInterface,
+    /// The input ACLs of an interface.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyTableByInterfaceReply,
 }

@@ -7,7 +7,7 @@ use crate::state::{Classifier, FilterOf};
 use crate::words::Mask;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, retval};
+use msg::{Caller, Messages, retval};
 use net::api::InterfaceIndex;
 
 /// Vectors that a client's filter may leave out. A command's leaves out as many as its mask says.
@@ -66,118 +66,35 @@ fn set(w: &World, of: FilterOf, table: u32, sort: bool) -> Result<u32> {
     Ok(first.unwrap_or(u32::MAX))
 }
 
-/// Asks for the table of the filter of traces that has a mask.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyTraceLookupTable {
-    /// Vectors of 16 bytes that it leaves out: 0 to 5.
-    #[wire(default = "0")]
-    pub skip_n_vectors: u32,
-    /// Vectors that it compares: 1 to 5.
-    #[wire(default = "1")]
-    pub match_n_vectors: u32,
-    /// The bits that it compares.
-    #[count(mask_len: u32)]
-    pub mask: Vec<u8>,
-}
-
-/// The table.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyTraceLookupTableReply {
-    /// Its index.
-    pub table_index: u32,
-}
-
-/// Sets the first table of the filter of traces.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyTraceSetTable {
-    /// The table; all bits set for no filter.
-    #[wire(default = "4294967295")]
-    pub table_index: u32,
-    /// Ask tables with the most bits first.
-    #[wire(default = "0")]
-    pub sort_masks: bool,
-}
-
-/// The filter of traces.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyTraceSetTableReply {
-    /// Its first table, or all bits set.
-    pub table_index: u32,
-}
-
-/// Asks for the tables of the filter of traces.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyTraceGetTables {}
-
-/// The tables of the filter of traces.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyTraceGetTablesReply {
-    /// In the order in which they are asked.
-    #[count(count: u32)]
-    pub indices: Vec<u32>,
-}
-
-/// Asks for the table of the filter of captures that has a mask.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyPcapLookupTable {
-    /// Captures of this interface; 0, or all bits set, for those of any.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-    /// Vectors of 16 bytes that it leaves out: 0 to 5.
-    #[wire(default = "0")]
-    pub skip_n_vectors: u32,
-    /// Vectors that it compares: 1 to 5.
-    #[wire(default = "1")]
-    pub match_n_vectors: u32,
-    /// The bits that it compares.
-    #[count(mask_len: u32)]
-    pub mask: Vec<u8>,
-}
-
-/// The table.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyPcapLookupTableReply {
-    /// Its index.
-    pub table_index: u32,
-}
-
-/// Sets the first table of a filter of captures.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyPcapSetTable {
-    /// Captures of this interface; 0, or all bits set, for those of any.
-    pub sw_if_index: InterfaceIndex,
-    /// The table; all bits set for no filter.
-    #[wire(default = "4294967295")]
-    pub table_index: u32,
-    /// Ask tables with the most bits first.
-    #[wire(default = "0")]
-    pub sort_masks: bool,
-}
-
-/// The filter of captures.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyPcapSetTableReply {
-    /// Its first table, or all bits set.
-    pub table_index: u32,
-}
-
-/// Asks for the tables of a filter of captures.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyPcapGetTables {
-    /// Captures of this interface; 0, or all bits set, for those of any.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// The tables of a filter of captures.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyPcapGetTablesReply {
-    /// In the order in which they are asked.
-    #[count(count: u32)]
-    pub indices: Vec<u32>,
+msg::messages! {
+    /// Asks for the table of the filter of traces that has a mask.
+    ClassifyTraceLookupTable,
+    /// The table.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyTraceLookupTableReply,
+    /// Sets the first table of the filter of traces.
+    ClassifyTraceSetTable,
+    /// The filter of traces.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyTraceSetTableReply,
+    /// Asks for the tables of the filter of traces.
+    ClassifyTraceGetTables,
+    /// The tables of the filter of traces.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyTraceGetTablesReply,
+    /// Asks for the table of the filter of captures that has a mask.
+    ClassifyPcapLookupTable,
+    /// The table.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyPcapLookupTableReply,
+    /// Sets the first table of a filter of captures.
+    ClassifyPcapSetTable,
+    /// The filter of captures.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyPcapSetTableReply,
+    /// Asks for the tables of a filter of captures.
+    ClassifyPcapGetTables,
+    /// The tables of a filter of captures.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyPcapGetTablesReply,
 }

@@ -7,12 +7,11 @@ pub mod table;
 
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::api::InterfaceIndex;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "classify", version: "3.1.0", crc: 0x92a4_f2c8, core: true, messages };
+pub static API: Module<World> = Module::core("classify", messages);
 
 fn messages(m: &mut Messages<World>) {
     table::messages(m);
@@ -39,94 +38,23 @@ fn unbuilt<T>(what: &str) -> Result<T> {
     Err(Error::unsupported(format!("{what}: not built yet")).retval(retval::UNIMPLEMENTED))
 }
 
-/// Protocols of policer classification.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[wire(prefix = "POLICER_CLASSIFY_API_TABLE_")]
-pub enum PolicerClassifyTable {
-    /// IPv4.
-    Ip4 = 0,
-    /// IPv6.
-    Ip6 = 1,
-    /// Switched frames.
-    L2 = 2,
-}
-
-/// Protocols of flow classification.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-#[wire(prefix = "FLOW_CLASSIFY_API_TABLE_")]
-pub enum FlowClassifyTable {
-    /// IPv4.
-    Ip4 = 0,
-    /// IPv6.
-    Ip6 = 1,
-}
-
-/// Refused: policers aren't built yet.
-#[derive(Message)]
-pub struct PolicerClassifySetInterface {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The table for IPv4.
-    pub ip4_table_index: u32,
-    /// The table for IPv6.
-    pub ip6_table_index: u32,
-    /// The table for switched frames.
-    pub l2_table_index: u32,
-    /// Attach, not detach.
-    pub is_add: bool,
-}
-
-/// Refused: policers aren't built yet.
-#[derive(Message)]
-#[msg(details)]
-pub struct PolicerClassifyDump {
-    /// The protocol.
-    #[wire(name = "type")]
-    pub kind: PolicerClassifyTable,
-    /// The interface, or all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Never sent.
-#[derive(Message, Debug)]
-pub struct PolicerClassifyDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Its table.
-    pub table_index: u32,
-}
-
-/// Refused: flow classification isn't built yet.
-#[derive(Message)]
-pub struct FlowClassifySetInterface {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The table for IPv4.
-    pub ip4_table_index: u32,
-    /// The table for IPv6.
-    pub ip6_table_index: u32,
-    /// Attach, not detach.
-    pub is_add: bool,
-}
-
-/// Refused: flow classification isn't built yet.
-#[derive(Message)]
-#[msg(details)]
-pub struct FlowClassifyDump {
-    /// The protocol.
-    #[wire(name = "type")]
-    pub kind: FlowClassifyTable,
-    /// The interface, or all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Never sent.
-#[derive(Message, Debug)]
-pub struct FlowClassifyDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Its table.
-    pub table_index: u32,
+msg::messages! {
+    /// Protocols of policer classification.
+    PolicerClassifyTable,
+    /// Protocols of flow classification.
+    FlowClassifyTable,
+    /// Refused: policers aren't built yet.
+    PolicerClassifySetInterface,
+    /// Refused: policers aren't built yet.
+    PolicerClassifyDump,
+    /// Never sent.
+    #[derive(Debug)]
+    PolicerClassifyDetails,
+    /// Refused: flow classification isn't built yet.
+    FlowClassifySetInterface,
+    /// Refused: flow classification isn't built yet.
+    FlowClassifyDump,
+    /// Never sent.
+    #[derive(Debug)]
+    FlowClassifyDetails,
 }

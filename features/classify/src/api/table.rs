@@ -8,7 +8,7 @@ use crate::show::miss;
 use crate::state::Classifier;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Wire, retval};
+use msg::{Caller, Messages, retval};
 
 pub fn messages(m: &mut Messages<World>) {
     m.call(add_del_table);
@@ -21,57 +21,31 @@ pub fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// Makes a table, sets the table that is asked behind it, or deletes it.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyAddDelTable {
-    /// Make or change, not delete.
-    pub is_add: bool,
-    /// With the tables behind it, when it is deleted.
-    pub del_chain: bool,
-    /// The table; all bits set for a new one. Of one that is there only `next_table_index`
-    /// changes.
-    #[wire(default = "4294967295")]
-    pub table_index: u32,
-    /// Accepted, and reported up to a power of 2: tables grow.
-    #[wire(default = "2")]
-    pub nbuckets: u32,
-    /// Accepted unless it is 0: tables grow.
-    #[wire(default = "2097152")]
-    pub memory_size: u32,
-    /// Vectors of 16 bytes that are left out in front.
-    #[wire(default = "0")]
-    pub skip_n_vectors: u32,
-    /// Vectors that are compared: 1 to 5.
-    #[wire(default = "1")]
-    pub match_n_vectors: u32,
-    /// The table that is asked when no session matches; all bits set for none.
-    #[wire(default = "4294967295")]
-    pub next_table_index: u32,
-    /// The number of the next node of packets without session: 0 drops, all bits set goes on.
-    #[wire(default = "4294967295")]
-    pub miss_next_index: u32,
-    /// The first vector begins at an offset from the packet's current header, not where packets
-    /// begin.
-    #[wire(default = "0")]
-    pub current_data_flag: u8,
-    /// That offset.
-    #[wire(default = "0")]
-    pub current_data_offset: i16,
-    /// The bits that are compared: 16 bytes for each vector.
-    #[count(mask_len: u32)]
-    pub mask: Vec<u8>,
-}
-
-/// The table.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyAddDelTableReply {
-    /// Its index; all bits set for one that was deleted.
-    pub new_table_index: u32,
-    /// Vectors that are left out.
-    pub skip_n_vectors: u32,
-    /// Vectors that are compared.
-    pub match_n_vectors: u32,
+msg::messages! {
+    /// Makes a table, sets the table that is asked behind it, or deletes it.
+    ClassifyAddDelTable,
+    /// The table.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyAddDelTableReply,
+    /// The additional action on packets of a session.
+    ClassifyAction,
+    /// Sets a session, or deletes it.
+    ClassifyAddDelSession,
+    /// Asks for the indices of all tables.
+    ClassifyTableIds,
+    /// The indices of all tables.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyTableIdsReply,
+    /// Asks for a table.
+    ClassifyTableInfo,
+    /// A table.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifyTableInfoReply,
+    /// Asks for the sessions of a table.
+    ClassifySessionDump,
+    /// A session.
+    #[derive(Debug, PartialEq, Eq)]
+    ClassifySessionDetails,
 }
 
 fn add_del_table(
@@ -114,54 +88,10 @@ fn add_del_table(
     Ok(reply(index, skip, vectors))
 }
 
-/// The additional action on packets of a session.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-#[wire(prefix = "CLASSIFY_API_ACTION_")]
-pub enum ClassifyAction {
-    /// Nothing.
-    #[default]
-    None = 0,
-    /// IPv4 packets are looked up in another table.
-    SetIp4FibIndex = 1,
-    /// IPv6 packets are looked up in another table.
-    SetIp6FibIndex = 2,
-    /// Packets keep a number.
-    SetMetadata = 3,
-}
-
-/// Sets a session, or deletes it.
-#[derive(Message)]
-pub struct ClassifyAddDelSession {
-    /// Set, not delete.
-    pub is_add: bool,
-    /// The table.
-    pub table_index: u32,
-    /// The number of the next node: 0 drops, all bits set goes on.
-    #[wire(default = "4294967295")]
-    pub hit_next_index: u32,
-    /// A number that packets keep.
-    #[wire(default = "4294967295")]
-    pub opaque_index: u32,
-    /// Bytes by which the start of the packet moves forward, or back if negative.
-    #[wire(default = "0")]
-    pub advance: i32,
-    /// Additional action.
-    #[wire(default = "0")]
-    pub action: ClassifyAction,
-    /// The id of the table of routes, or the number that packets keep.
-    #[wire(default = "0")]
-    pub metadata: u32,
-    /// Bytes to match: 16 for each vector, skipped vectors included.
-    #[count(match_len: u32)]
-    #[wire(name = "match")]
-    pub matched: Vec<u8>,
-}
-
 fn add_del_session(w: &World, _: &Caller<'_, World>, r: ClassifyAddDelSession) -> Result<()> {
     let classifier = w.get::<Classifier>();
     if !r.is_add {
-        return classifier.delete_session(w, r.table_index, &r.matched);
+        return classifier.delete_session(w, r.table_index, &r.r#match);
     }
     let action = match r.action {
         ClassifyAction::None => ActionConfig::None,
@@ -175,50 +105,7 @@ fn add_del_session(w: &World, _: &Caller<'_, World>, r: ClassifyAddDelSession) -
         advance: r.advance,
         action,
     };
-    classifier.add_session(w, r.table_index, &r.matched, config)
-}
-
-/// Asks for the indices of all tables.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyTableIds {}
-
-/// The indices of all tables.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyTableIdsReply {
-    /// The indices.
-    #[count(count: u32)]
-    pub ids: Vec<u32>,
-}
-
-/// Asks for a table.
-#[derive(Message)]
-#[msg(reply)]
-pub struct ClassifyTableInfo {
-    /// Its index.
-    pub table_id: u32,
-}
-
-/// A table.
-#[derive(Message, Debug, PartialEq, Eq)]
-pub struct ClassifyTableInfoReply {
-    /// Its index.
-    pub table_id: u32,
-    /// Buckets that were asked for, up to a power of 2.
-    pub nbuckets: u32,
-    /// Vectors that are compared.
-    pub match_n_vectors: u32,
-    /// Vectors that are left out.
-    pub skip_n_vectors: u32,
-    /// Number of its sessions.
-    pub active_sessions: u32,
-    /// The table that is looked up when no session matches, or all bits set.
-    pub next_table_index: u32,
-    /// The number of the next node of packets without session, or all bits set.
-    pub miss_next_index: u32,
-    /// The bits that are compared.
-    #[count(mask_length: u32)]
-    pub mask: Vec<u8>,
+    classifier.add_session(w, r.table_index, &r.r#match, config)
 }
 
 fn info(w: &World, _: &Caller<'_, World>, r: ClassifyTableInfo) -> Result<ClassifyTableInfoReply> {
@@ -235,34 +122,6 @@ fn info(w: &World, _: &Caller<'_, World>, r: ClassifyTableInfo) -> Result<Classi
         miss_next_index: miss(table.miss).unwrap_or(u32::MAX),
         mask: info.mask(),
     })
-}
-
-/// Asks for the sessions of a table.
-#[derive(Message)]
-#[msg(details = ClassifySessionDetails)]
-pub struct ClassifySessionDump {
-    /// The table.
-    pub table_id: u32,
-}
-
-/// A session.
-#[derive(Message, Debug, PartialEq, Eq)]
-#[msg(head(context))]
-pub struct ClassifySessionDetails {
-    /// 0.
-    pub retval: i32,
-    /// The table.
-    pub table_id: u32,
-    /// The number of the next node; 65535 goes on.
-    pub hit_next_index: u32,
-    /// Bytes by which the start of the packet moves forward, or back if negative.
-    pub advance: i32,
-    /// A number that packets keep.
-    pub opaque_index: u32,
-    /// The bytes that match, without the table's skipped vectors.
-    #[count(match_length: u32)]
-    #[wire(name = "match")]
-    pub matched: Vec<u8>,
 }
 
 fn dump(
@@ -282,7 +141,7 @@ fn dump(
             hit_next_index: session.value.next.into(),
             advance: session.value.advance,
             opaque_index: session.value.opaque,
-            matched: session.key.bytes(vectors),
+            r#match: session.key.bytes(vectors),
         })
     }))
 }

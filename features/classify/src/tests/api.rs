@@ -36,7 +36,7 @@ fn session(table_index: u32, matched: Vec<u8>) -> ClassifyAddDelSession {
         advance: 0,
         action: ClassifyAction::None,
         metadata: 0,
-        matched,
+        r#match: matched,
     }
 }
 
@@ -120,7 +120,7 @@ fn tables_and_sessions() {
         hit_next_index: 65535,
         advance: -14,
         opaque_index: 4,
-        matched: key,
+        r#match: key,
     };
     assert_eq!(client.dump(ClassifySessionDump { table_id: 0 }), [details]);
     assert_eq!(client.dump(ClassifySessionDump { table_id: 9 }), []);

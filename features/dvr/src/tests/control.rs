@@ -130,7 +130,7 @@ fn messages_add_and_dump_dvr_paths() {
         let to6: wire::Prefix<std::net::Ipv6Addr> = "2001:db8:9::/48".parse().expect("a prefix");
         let to: Prefix = if is_ip6 { to6.into() } else { to.into() };
         let path = |sw_if_index| FibPath {
-            kind: FibPathType::Dvr,
+            r#type: FibPathType::Dvr,
             sw_if_index,
             weight: 1,
             ..FibPath::default()

@@ -3,7 +3,7 @@
 
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages};
+use msg::{Caller, Messages};
 use net::api::AddressFamily;
 use net::{Fib, FlowHash, FlowRouterId, Net};
 
@@ -21,85 +21,19 @@ pub(super) fn messages(m: &mut Messages<World>) {
     });
 }
 
-msg::flags! {
+msg::messages! {
     /// Packet fields of the flow hash.
-    pub struct IpFlowHashConfig: u32 = "ip_flow_hash_config" {
-        SRC_IP = 1 => "IP_API_FLOW_HASH_SRC_IP",
-        DST_IP = 2 => "IP_API_FLOW_HASH_DST_IP",
-        SRC_PORT = 4 => "IP_API_FLOW_HASH_SRC_PORT",
-        DST_PORT = 8 => "IP_API_FLOW_HASH_DST_PORT",
-        PROTO = 16 => "IP_API_FLOW_HASH_PROTO",
-        REVERSE = 32 => "IP_API_FLOW_HASH_REVERSE",
-        SYMETRIC = 64 => "IP_API_FLOW_HASH_SYMETRIC",
-        FLOW_LABEL = 128 => "IP_API_FLOW_HASH_FLOW_LABEL",
-    }
-}
-
-msg::flags! {
+    IpFlowHashConfig,
     /// Packet fields of the flow hash.
-    pub struct IpFlowHashConfigV2: u32 = "ip_flow_hash_config_v2" {
-        SRC_IP = 1 => "IP_API_V2_FLOW_HASH_SRC_IP",
-        DST_IP = 2 => "IP_API_V2_FLOW_HASH_DST_IP",
-        SRC_PORT = 4 => "IP_API_V2_FLOW_HASH_SRC_PORT",
-        DST_PORT = 8 => "IP_API_V2_FLOW_HASH_DST_PORT",
-        PROTO = 16 => "IP_API_V2_FLOW_HASH_PROTO",
-        REVERSE = 32 => "IP_API_V2_FLOW_HASH_REVERSE",
-        SYMETRIC = 64 => "IP_API_V2_FLOW_HASH_SYMETRIC",
-        FLOW_LABEL = 128 => "IP_API_V2_FLOW_HASH_FLOW_LABEL",
-        GTPV1_TEID = 256 => "IP_API_V2_FLOW_HASH_GTPV1_TEID",
-    }
-}
-
-/// Sets the packet fields that select among the equal-cost paths of a table's routes.
-#[derive(Message)]
-pub struct SetIpFlowHash {
-    /// The table.
-    pub vrf_id: u32,
-    /// True for IPv6.
-    pub is_ipv6: bool,
-    /// The source address.
-    pub src: bool,
-    /// The destination address.
-    pub dst: bool,
-    /// The source port.
-    pub sport: bool,
-    /// The destination port.
-    pub dport: bool,
-    /// The protocol.
-    pub proto: bool,
-    /// Source and destination are swapped.
-    pub reverse: bool,
-    /// Both directions of a flow have the same hash.
-    pub symmetric: bool,
-}
-
-/// Sets the packet fields that select among the equal-cost paths of a table's routes.
-#[derive(Message)]
-pub struct SetIpFlowHashV2 {
-    /// The table.
-    pub table_id: u32,
-    /// The family.
-    pub af: AddressFamily,
-    /// The fields.
-    pub flow_hash_config: IpFlowHashConfig,
-}
-
-/// Sets the packet fields that select among the equal-cost paths of a table's routes.
-#[derive(Message)]
-pub struct SetIpFlowHashV3 {
-    /// The table.
-    pub table_id: u32,
-    /// The family.
-    pub af: AddressFamily,
-    /// The fields.
-    pub flow_hash_config: IpFlowHashConfigV2,
-}
-
-/// Sets the router id, which makes routers in a row select different paths for a flow.
-#[derive(Message)]
-pub struct SetIpFlowHashRouterId {
-    /// The router id.
-    pub router_id: u32,
+    IpFlowHashConfigV2,
+    /// Sets the packet fields that select among the equal-cost paths of a table's routes.
+    SetIpFlowHash,
+    /// Sets the packet fields that select among the equal-cost paths of a table's routes.
+    SetIpFlowHashV2,
+    /// Sets the packet fields that select among the equal-cost paths of a table's routes.
+    SetIpFlowHashV3,
+    /// Sets the router id, which makes routers in a row select different paths for a flow.
+    SetIpFlowHashRouterId,
 }
 
 fn set_fields(w: &World, _: &Caller<'_, World>, r: SetIpFlowHash) -> Result<()> {

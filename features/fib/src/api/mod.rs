@@ -10,18 +10,11 @@ use cli::Result;
 use cli::retval::Retval;
 use graph::World;
 use msg::{Messages, Module};
-use net::api::ip_module;
 
 /// The modules.
-pub static MODULES: &[Module<World>] = &[ip_module(ip_messages), FIB];
+pub static MODULES: &[Module<World>] = &[Module::core("ip", ip_messages), FIB];
 
-const FIB: Module<World> = Module {
-    name: "fib",
-    version: "1.0.0",
-    crc: 0x4ef4_abc1,
-    core: true,
-    messages: source::messages,
-};
+const FIB: Module<World> = Module::core("fib", source::messages);
 
 fn ip_messages(m: &mut Messages<World>) {
     table::messages(m);

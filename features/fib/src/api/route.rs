@@ -5,7 +5,7 @@ use super::table::IpTable;
 use super::{again, source};
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Wire, retval};
+use msg::{Caller, Messages, retval};
 use net::api::{FibPath, Prefix, path_of, path_to};
 use net::fib::RouteInfo;
 use net::{Fib, Net, RouteTables, Source, TableIndex};
@@ -21,36 +21,36 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(lookup_v2);
 }
 
-/// A route.
-#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
-pub struct IpRoute {
-    /// Its table.
-    pub table_id: u32,
-    /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in
-    /// requests.
-    pub stats_index: u32,
-    /// Its prefix.
-    pub prefix: Prefix,
-    /// Its paths.
-    #[count(n_paths: u8)]
-    pub paths: Vec<FibPath>,
-}
-
-/// A route and its source.
-#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
-pub struct IpRouteV2 {
-    /// Its table.
-    pub table_id: u32,
-    /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in
-    /// requests.
-    pub stats_index: u32,
-    /// Its prefix.
-    pub prefix: Prefix,
-    /// Its source: a number of `fib_source_dump`; 0 is the binary API.
-    pub src: u8,
-    /// Its paths.
-    #[count(n_paths: u8, before = src)]
-    pub paths: Vec<FibPath>,
+msg::messages! {
+    /// A route.
+    #[from(IpRouteV2)]
+    IpRoute,
+    /// A route and its source.
+    IpRouteV2,
+    /// Adds or removes a route of the binary API, or paths of it.
+    IpRouteAddDel,
+    /// Where its counters are.
+    IpRouteAddDelReply,
+    /// Adds or removes a route of any source, or paths of it.
+    IpRouteAddDelV2,
+    /// Where its counters are.
+    IpRouteAddDelV2Reply,
+    /// Asks for all routes of a table.
+    IpRouteDump,
+    /// A route.
+    IpRouteDetails,
+    /// Asks for the routes of a table that are from a source.
+    IpRouteV2Dump,
+    /// A route and its source.
+    IpRouteV2Details,
+    /// Asks for the route of exactly this prefix, or the one that packets to it take.
+    IpRouteLookup,
+    /// A route.
+    IpRouteLookupReply,
+    /// Asks for the route of exactly this prefix, or the one that packets to it take.
+    IpRouteLookupV2,
+    /// A route and its source.
+    IpRouteLookupV2Reply,
 }
 
 impl IpRouteV2 {
@@ -66,54 +66,6 @@ impl IpRouteV2 {
             paths: paths.iter().map(|(path, _)| path_to(tables, F::LINK, path)).collect(),
         }
     }
-}
-
-impl From<IpRouteV2> for IpRoute {
-    fn from(IpRouteV2 { table_id, stats_index, prefix, src: _, paths }: IpRouteV2) -> Self {
-        Self { table_id, stats_index, prefix, paths }
-    }
-}
-
-/// Adds or removes a route of the binary API, or paths of it.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpRouteAddDel {
-    /// Add, not remove.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// Paths are added to the existing ones, or removed from them; without it they replace them,
-    /// or the whole route goes.
-    pub is_multipath: bool,
-    /// The route.
-    pub route: IpRoute,
-}
-
-/// Where its counters are.
-#[derive(Message)]
-pub struct IpRouteAddDelReply {
-    /// Index in `/net/route/to` and `/net/route/via`; all bits set if it was removed.
-    pub stats_index: u32,
-}
-
-/// Adds or removes a route of any source, or paths of it.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpRouteAddDelV2 {
-    /// Add, not remove.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// Paths are added to the existing ones, or removed from them; without it they replace them,
-    /// or the whole route goes.
-    pub is_multipath: bool,
-    /// The route.
-    pub route: IpRouteV2,
-}
-
-/// Where its counters are.
-#[derive(Message)]
-pub struct IpRouteAddDelV2Reply {
-    /// Index in `/net/route/to` and `/net/route/via`; all bits set if it was removed.
-    pub stats_index: u32,
 }
 
 fn add_del(w: &World, _: &Caller<'_, World>, r: IpRouteAddDel) -> Result<IpRouteAddDelReply> {
@@ -223,44 +175,12 @@ impl<F: Net> Iterator for Walk<F> {
     }
 }
 
-/// Asks for all routes of a table.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpRouteDump {
-    /// The table.
-    pub table: IpTable,
-}
-
-/// A route.
-#[derive(Message)]
-pub struct IpRouteDetails {
-    /// The route.
-    pub route: IpRoute,
-}
-
 fn dump(
     w: &World,
     _: &Caller<'_, World>,
     r: IpRouteDump,
 ) -> Result<impl Iterator<Item = IpRouteDetails> + use<>> {
     Ok(walk(w, &r.table)?.map(|route| IpRouteDetails { route: route.into() }))
-}
-
-/// Asks for the routes of a table that are from a source.
-#[derive(Message)]
-#[msg(details = IpRouteV2Details)]
-pub struct IpRouteV2Dump {
-    /// Source of the routes: a number of `fib_source_dump`; 0 for all.
-    pub src: u8,
-    /// The table.
-    pub table: IpTable,
-}
-
-/// A route and its source.
-#[derive(Message)]
-pub struct IpRouteV2Details {
-    /// The route.
-    pub route: IpRouteV2,
 }
 
 fn dump_v2(
@@ -270,44 +190,6 @@ fn dump_v2(
 ) -> Result<impl Iterator<Item = Option<IpRouteV2Details>> + use<>> {
     let is_wanted = move |route: &IpRouteV2| r.src == 0 || route.src == r.src;
     Ok(walk(w, &r.table)?.map(move |route| is_wanted(&route).then_some(IpRouteV2Details { route })))
-}
-
-/// Asks for the route of exactly this prefix, or the one that packets to it take.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpRouteLookup {
-    /// The table.
-    pub table_id: u32,
-    /// Exactly this prefix.
-    pub exact: u8,
-    /// The prefix.
-    pub prefix: Prefix,
-}
-
-/// A route.
-#[derive(Message)]
-pub struct IpRouteLookupReply {
-    /// The route.
-    pub route: IpRoute,
-}
-
-/// Asks for the route of exactly this prefix, or the one that packets to it take.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpRouteLookupV2 {
-    /// The table.
-    pub table_id: u32,
-    /// Exactly this prefix.
-    pub exact: u8,
-    /// The prefix.
-    pub prefix: Prefix,
-}
-
-/// A route and its source.
-#[derive(Message)]
-pub struct IpRouteLookupV2Reply {
-    /// The route.
-    pub route: IpRouteV2,
 }
 
 fn find(w: &World, table_id: u32, exact: bool, prefix: &Prefix) -> Result<IpRouteV2> {

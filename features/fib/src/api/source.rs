@@ -3,7 +3,7 @@
 
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Str, Wire, retval};
+use msg::{Caller, Messages, retval};
 use net::{Source, Sources};
 
 pub(super) fn messages(m: &mut Messages<World>) {
@@ -34,27 +34,18 @@ pub fn to_add(w: &World, id: u8) -> Result<Source> {
     }
 }
 
-/// A source of routes.
-#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
-pub struct FibSource {
-    /// Priority: the routes of the source with the lowest value are used.
-    pub priority: u8,
-    /// Its number.
-    pub id: u8,
-    /// Its name.
-    pub name: Str<64>,
-}
-
-/// Asks for all sources of routes.
-#[derive(Message)]
-#[msg(details)]
-pub struct FibSourceDump {}
-
-/// A source of routes.
-#[derive(Message)]
-pub struct FibSourceDetails {
-    /// The source.
-    pub src: FibSource,
+msg::messages! {
+    /// A source of routes.
+    FibSource,
+    /// Asks for all sources of routes.
+    FibSourceDump,
+    /// A source of routes.
+    FibSourceDetails,
+    /// Adds a source, for routes of a client's own; its number is assigned, whatever the request
+    /// says.
+    FibSourceAdd,
+    /// Number of the new source.
+    FibSourceAddReply,
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, _: FibSourceDump) -> Result<Vec<FibSourceDetails>> {
@@ -67,21 +58,6 @@ fn dump(w: &World, _: &Caller<'_, World>, _: FibSourceDump) -> Result<Vec<FibSou
         },
     };
     Ok(sources.all().into_iter().map(details).collect())
-}
-
-/// Adds a source, for routes of a client's own; its number is assigned, whatever the request says.
-#[derive(Message)]
-#[msg(reply)]
-pub struct FibSourceAdd {
-    /// The source.
-    pub src: FibSource,
-}
-
-/// Number of the new source.
-#[derive(Message)]
-pub struct FibSourceAddReply {
-    /// Number to use as `src` of routes.
-    pub id: u8,
 }
 
 fn add(w: &World, _: &Caller<'_, World>, r: FibSourceAdd) -> Result<FibSourceAddReply> {

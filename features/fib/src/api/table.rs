@@ -4,7 +4,7 @@
 use super::again;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Str, Wire, retval};
+use msg::{Caller, Messages, retval};
 use net::fib::TableInfo;
 use net::{Fib, Net, Source};
 use wire::{Ip4, Ip6};
@@ -19,40 +19,30 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(replace_end);
 }
 
-/// A table.
-#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
-pub struct IpTable {
-    /// Its number, as operators know it.
-    pub table_id: u32,
-    /// Of IPv6.
-    pub is_ip6: bool,
-    /// Its name.
-    pub name: Str<64>,
-}
-
-/// Makes a table, or deletes it with the routes that came by the binary API. It is there as long as
-/// an operator needs it, an interface is in it, or routes of other tables lead to it. The default
-/// table, number 0, is always there.
-#[derive(Message)]
-pub struct IpTableAddDel {
-    /// Make, not delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
+msg::messages! {
+    /// A table.
+    IpTable,
+    /// Makes a table, or deletes it with the routes that came by the binary API. It is there as
+    /// long as an operator needs it, an interface is in it, or routes of other tables lead to it.
+    /// The default table, number 0, is always there.
+    IpTableAddDel,
+    /// Makes a table, or deletes it with its routes. The default table, number 0, is always there.
+    IpTableAddDelV2,
+    /// Makes a table of the number that is given, or of a free one if all bits are set.
+    IpTableAllocate,
     /// The table.
-    pub table: IpTable,
-}
-
-/// Makes a table, or deletes it with its routes. The default table, number 0, is always there.
-#[derive(Message)]
-pub struct IpTableAddDelV2 {
-    /// The table.
-    pub table: IpTable,
-    /// Of no meaning: each has one for groups beside it.
-    #[wire(default = "true")]
-    pub create_mfib: bool,
-    /// Make, not delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
+    IpTableAllocateReply,
+    /// Asks for all tables.
+    IpTableDump,
+    /// A table.
+    IpTableDetails,
+    /// Removes all routes of a table that came by the binary API.
+    IpTableFlush,
+    /// Marks all routes of a table that came by the binary API: `ip_table_replace_end` removes the
+    /// ones not added again by then.
+    IpTableReplaceBegin,
+    /// Removes the routes of a table that are still marked.
+    IpTableReplaceEnd,
 }
 
 fn add_del(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
@@ -73,21 +63,6 @@ fn add_del_of<F: Net>(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
     }
 }
 
-/// Makes a table of the number that is given, or of a free one if all bits are set.
-#[derive(Message)]
-#[msg(reply)]
-pub struct IpTableAllocate {
-    /// The table.
-    pub table: IpTable,
-}
-
-/// The table.
-#[derive(Message)]
-pub struct IpTableAllocateReply {
-    /// The table.
-    pub table: IpTable,
-}
-
 fn allocate(w: &World, _: &Caller<'_, World>, r: IpTableAllocate) -> Result<IpTableAllocateReply> {
     let mut table = r.table;
     if table.table_id == u32::MAX {
@@ -99,18 +74,6 @@ fn allocate(w: &World, _: &Caller<'_, World>, r: IpTableAllocate) -> Result<IpTa
 
 fn free_id<F: Net>(w: &World) -> u32 {
     w.get::<Fib<F>>().free_table_id()
-}
-
-/// Asks for all tables.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpTableDump {}
-
-/// A table.
-#[derive(Message)]
-pub struct IpTableDetails {
-    /// The table.
-    pub table: IpTable,
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, _: IpTableDump) -> Result<Vec<IpTableDetails>> {
@@ -126,13 +89,6 @@ fn all<F: Net>(w: &World) -> Vec<IpTable> {
     w.get::<Fib<F>>().list_tables().into_iter().map(table).collect()
 }
 
-/// Removes all routes of a table that came by the binary API.
-#[derive(Message)]
-pub struct IpTableFlush {
-    /// The table.
-    pub table: IpTable,
-}
-
 fn flush(w: &World, _: &Caller<'_, World>, r: IpTableFlush) -> Result<()> {
     net::by_version!(r.table.is_ip6, flush_of(w, r.table.table_id))
 }
@@ -142,14 +98,6 @@ fn flush_of<F: Net>(w: &World, id: u32) -> Result<()> {
     fib.flush(w, fib.find_table(id)?, Source::Api).map(drop)
 }
 
-/// Marks all routes of a table that came by the binary API: `ip_table_replace_end` removes the ones
-/// not added again by then.
-#[derive(Message)]
-pub struct IpTableReplaceBegin {
-    /// The table.
-    pub table: IpTable,
-}
-
 fn replace_begin(w: &World, _: &Caller<'_, World>, r: IpTableReplaceBegin) -> Result<()> {
     net::by_version!(r.table.is_ip6, replace_begin_of(w, r.table.table_id))
 }
@@ -157,13 +105,6 @@ fn replace_begin(w: &World, _: &Caller<'_, World>, r: IpTableReplaceBegin) -> Re
 fn replace_begin_of<F: Net>(w: &World, id: u32) -> Result<()> {
     let fib = w.get::<Fib<F>>();
     fib.replace_begin(fib.find_table(id)?, Source::Api)
-}
-
-/// Removes the routes of a table that are still marked.
-#[derive(Message)]
-pub struct IpTableReplaceEnd {
-    /// The table.
-    pub table: IpTable,
 }
 
 fn replace_end(w: &World, _: &Caller<'_, World>, r: IpTableReplaceEnd) -> Result<()> {

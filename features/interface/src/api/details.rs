@@ -5,55 +5,25 @@ use super::Client;
 use crate::control;
 use cli::Result;
 use graph::World;
-use msg::{Message, Str, Wire};
+
 use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
 use net::{
     BackboneRewrite, Column, IfKind, Interface, Interfaces, MtuKind, Note, SubFrames, SubInterface,
     TagRewrite, Tags, Vlan,
 };
 
-/// The kind of an interface.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "IF_API_TYPE_")]
-pub enum IfType {
-    /// A device.
-    Hardware = 0,
-    /// A part of another.
-    Sub = 1,
-    /// Point to point.
-    P2p = 2,
-    /// One of two ends.
-    Pipe = 3,
-}
-
-/// Which directions a link carries at a time.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "LINK_DUPLEX_API_")]
-pub enum LinkDuplex {
-    /// Unknown.
-    Unknown = 0,
-    /// One.
-    Half = 1,
-    /// Both.
-    Full = 2,
-}
-
-msg::flags! {
+msg::messages! {
+    /// The kind of an interface.
+    IfType,
+    /// Which directions a link carries at a time.
+    LinkDuplex,
     /// Which frames a sub-interface stands for.
-    pub struct SubIfFlags: u32 = enum "sub_if_flags" {
-        NO_TAGS = 1 => "SUB_IF_API_FLAG_NO_TAGS",
-        ONE_TAG = 2 => "SUB_IF_API_FLAG_ONE_TAG",
-        TWO_TAGS = 4 => "SUB_IF_API_FLAG_TWO_TAGS",
-        DOT1AD = 8 => "SUB_IF_API_FLAG_DOT1AD",
-        EXACT_MATCH = 16 => "SUB_IF_API_FLAG_EXACT_MATCH",
-        DEFAULT = 32 => "SUB_IF_API_FLAG_DEFAULT",
-        OUTER_VLAN_ID_ANY = 64 => "SUB_IF_API_FLAG_OUTER_VLAN_ID_ANY",
-        INNER_VLAN_ID_ANY = 128 => "SUB_IF_API_FLAG_INNER_VLAN_ID_ANY",
-        MASK_VNET = 254 => "SUB_IF_API_FLAG_MASK_VNET",
-        DOT1AH = 256 => "SUB_IF_API_FLAG_DOT1AH",
-    }
+    flags SubIfFlags,
+    /// Asks for interfaces: one, those with a part of a name, or all.
+    SwInterfaceDump,
+    /// An interface.
+    #[derive(Debug)]
+    SwInterfaceDetails,
 }
 
 impl SubIfFlags {
@@ -71,77 +41,6 @@ impl SubIfFlags {
             | Self::OUTER_VLAN_ID_ANY.when(tags.outer == Vlan::Any)
             | Self::INNER_VLAN_ID_ANY.when(tags.inner == Some(Vlan::Any))
     }
-}
-
-/// Asks for interfaces: one, those with a part of a name, or all.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwInterfaceDump {
-    /// One interface; all bits set, or 0, for all.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-    /// True if `name_filter` selects the interfaces instead.
-    pub name_filter_valid: bool,
-    /// The part, in whatever case.
-    pub name_filter: String,
-}
-
-/// An interface.
-#[derive(Message, Debug)]
-pub struct SwInterfaceDetails {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-    /// The interface that it lies on, or its own number.
-    pub sup_sw_if_index: u32,
-    /// Its MAC address; zero for one without Ethernet header.
-    pub l2_address: MacAddress,
-    /// Its state.
-    pub flags: IfStatusFlags,
-    /// Type of the interface.
-    pub r#type: IfType,
-    /// Unknown.
-    pub link_duplex: LinkDuplex,
-    /// Kilobits a second; 0 for unknown.
-    pub link_speed: u32,
-    /// MTU of the link: bytes behind the Ethernet header.
-    pub link_mtu: u16,
-    /// MTUs of layer 3, IPv4, IPv6 and MPLS; 0 in the last three: as layer 3.
-    pub mtu: [u32; 4],
-    /// The number of a sub-interface.
-    pub sub_id: u32,
-    /// Tags of its frames.
-    pub sub_number_of_tags: u8,
-    /// The outer tag's VLAN.
-    pub sub_outer_vlan_id: u16,
-    /// The inner tag's VLAN.
-    pub sub_inner_vlan_id: u16,
-    /// Which frames it stands for.
-    pub sub_if_flags: SubIfFlags,
-    /// Tag rewrite: an operation, as in `l2_interface_vlan_tag_rewrite`.
-    pub vtr_op: u32,
-    /// The first tag that is pushed is a customer tag.
-    pub vtr_push_dot1q: u32,
-    /// The first tag that is pushed.
-    pub vtr_tag1: u32,
-    /// The second one.
-    pub vtr_tag2: u32,
-    /// 0: no backbone tag is translated.
-    pub outer_tag: u16,
-    /// The backbone destination of frames that are rewritten for backbone bridges; these fields
-    /// are 0 without it.
-    pub b_dmac: MacAddress,
-    /// The backbone source.
-    pub b_smac: MacAddress,
-    /// The backbone VLAN.
-    pub b_vlanid: u16,
-    /// The service instance.
-    pub i_sid: u32,
-    /// Its name.
-    pub interface_name: Str<64>,
-    /// Its driver.
-    pub interface_dev_type: Str<64>,
-    /// A user's note.
-    pub tag: Str<64>,
 }
 
 pub(super) fn dump(

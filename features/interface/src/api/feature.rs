@@ -5,12 +5,11 @@ use super::Client;
 use crate::chosen;
 use cli::Result;
 use graph::World;
-use msg::{Message, Messages, Module, Str};
+use msg::{Messages, Module};
 use net::api::InterfaceIndex;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "feature", version: "1.0.2", crc: 0x30d6_f180, core: true, messages };
+pub static API: Module<World> = Module::core("feature", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Client<'_>, r: FeatureEnableDisable| {
@@ -20,37 +19,13 @@ fn messages(m: &mut Messages<World>) {
     m.call(is_enabled);
 }
 
-/// Enables or disables a feature on an interface.
-#[derive(Message)]
-pub struct FeatureEnableDisable {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Enable, not disable.
-    pub enable: bool,
-    /// The arc.
-    pub arc_name: Str<64>,
-    /// The feature's node.
-    pub feature_name: Str<64>,
-}
-
-/// Asks whether a feature is enabled on an interface.
-#[derive(Message)]
-#[msg(reply)]
-pub struct FeatureIsEnabled {
-    /// The arc.
-    pub arc_name: Str<64>,
-    /// The feature's node.
-    pub feature_name: Str<64>,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// State of the feature.
-#[derive(Message)]
-#[msg(head(client_index, context, retval))]
-pub struct FeatureIsEnabledReply {
-    /// It is.
-    pub is_enabled: bool,
+msg::messages! {
+    /// Enables or disables a feature on an interface.
+    FeatureEnableDisable,
+    /// Asks whether a feature is enabled on an interface.
+    FeatureIsEnabled,
+    /// State of the feature.
+    FeatureIsEnabledReply,
 }
 
 fn is_enabled(w: &World, _: &Client<'_>, r: FeatureIsEnabled) -> Result<FeatureIsEnabledReply> {

@@ -3,13 +3,12 @@
 
 use super::Client;
 use graph::World;
-use msg::{Message, Messages, Module};
+use msg::{Messages, Module};
 use net::api::InterfaceIndex;
 use net::{Column, Gso};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "gso", version: "1.0.0", crc: 0x81a7_3026, core: true, messages };
+pub static API: Module<World> = Module::core("gso", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Client<'_>, r: FeatureGsoEnableDisable| {
@@ -18,11 +17,7 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Turns the feature `gso` of an interface on or off.
-#[derive(Message)]
-pub struct FeatureGsoEnableDisable {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// On, not off.
-    pub enable_disable: bool,
+msg::messages! {
+    /// Turns the feature `gso` of an interface on or off.
+    FeatureGsoEnableDisable,
 }

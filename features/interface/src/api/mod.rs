@@ -11,13 +11,13 @@ pub mod tx;
 use crate::control;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Str, retval};
+use msg::{Caller, Messages, Module, retval};
 use net::api::IfStatusFlags;
 use net::api::{InterfaceIndex, MacAddress};
 use net::{IfEvent, IfKind, Interfaces, MtuKind};
 
 /// This feature's part of the module `interface`.
-pub static API: Module<World> = net::api::interface_module(messages);
+pub static API: Module<World> = Module::core("interface", messages);
 
 type Client<'a> = Caller<'a, World>;
 
@@ -68,56 +68,36 @@ fn messages(m: &mut Messages<World>) {
     tx::messages(m);
 }
 
-/// Takes an interface up or down.
-#[derive(Message)]
-pub struct SwInterfaceSetFlags {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Of these, `ADMIN_UP` counts.
-    pub flags: IfStatusFlags,
-}
-
-/// Sets what an interface carries of layer 3.
-#[derive(Message)]
-pub struct SwInterfaceSetMtu {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Bytes of any packet; of IPv4, IPv6 and MPLS, where 0 is as the first. A first of 0 is what
-    /// the link carries.
-    pub mtu: [u32; 4],
-}
-
-/// Sets what the link carries.
-#[derive(Message)]
-pub struct HwInterfaceSetMtu {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Bytes of a frame behind the Ethernet header; 0 is what the link was made with.
-    pub mtu: u16,
-}
-
-/// Sets the MAC address.
-#[derive(Message)]
-pub struct SwInterfaceSetMacAddress {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Its address.
-    pub mac_address: MacAddress,
-}
-
-/// Asks for the MAC address.
-#[derive(Message)]
-#[msg(reply)]
-pub struct SwInterfaceGetMacAddress {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// The MAC address.
-#[derive(Message)]
-pub struct SwInterfaceGetMacAddressReply {
-    /// Zero for an interface without Ethernet header.
-    pub mac_address: MacAddress,
+msg::messages! {
+    /// Takes an interface up or down.
+    SwInterfaceSetFlags,
+    /// Sets what an interface carries of layer 3.
+    SwInterfaceSetMtu,
+    /// Sets what the link carries.
+    HwInterfaceSetMtu,
+    /// Sets the MAC address.
+    SwInterfaceSetMacAddress,
+    /// Asks for the MAC address.
+    SwInterfaceGetMacAddress,
+    /// The MAC address.
+    SwInterfaceGetMacAddressReply,
+    /// Adds or removes a further MAC address: refused, it isn't built yet.
+    SwInterfaceAddDelMacAddress,
+    /// Gives an interface another name.
+    SwInterfaceSetInterfaceName,
+    /// Takes frames for whatever MAC address, or no longer.
+    SwInterfaceSetPromisc,
+    /// Sets a user's note, or takes it away.
+    SwInterfaceTagAddDel,
+    /// Starts counters again at zero.
+    SwInterfaceClearStats,
+    /// Asks for counters of unicast, multicast and broadcast, or no longer. They are always kept:
+    /// nothing changes.
+    CollectDetailedInterfaceStats,
+    /// Asks for events of interfaces.
+    WantInterfaceEvents,
+    /// An interface is new, has gone up or down, or goes away.
+    SwInterfaceEvent,
 }
 
 fn get_mac(
@@ -132,84 +112,6 @@ fn get_mac(
         MacAddress::default()
     };
     Ok(SwInterfaceGetMacAddressReply { mac_address: mac })
-}
-
-/// Adds or removes a further MAC address: refused, it isn't built yet.
-#[derive(Message)]
-pub struct SwInterfaceAddDelMacAddress {
-    /// The interface.
-    pub sw_if_index: u32,
-    /// The address.
-    pub addr: MacAddress,
-    /// Add, not remove.
-    pub is_add: u8,
-}
-
-/// Gives an interface another name.
-#[derive(Message)]
-pub struct SwInterfaceSetInterfaceName {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Its name.
-    pub name: Str<64>,
-}
-
-/// Takes frames for whatever MAC address, or no longer.
-#[derive(Message)]
-pub struct SwInterfaceSetPromisc {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// For whatever address.
-    pub promisc_on: bool,
-}
-
-/// Sets a user's note, or takes it away.
-#[derive(Message)]
-pub struct SwInterfaceTagAddDel {
-    /// Set, not take away.
-    pub is_add: bool,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The note.
-    pub tag: Str<64>,
-}
-
-/// Starts counters again at zero.
-#[derive(Message)]
-pub struct SwInterfaceClearStats {
-    /// The interface; all bits set for all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Asks for counters of unicast, multicast and broadcast, or no longer. They are always kept:
-/// nothing changes.
-#[derive(Message)]
-pub struct CollectDetailedInterfaceStats {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Ask, not stop asking.
-    pub enable_disable: bool,
-}
-
-/// Asks for events of interfaces.
-#[derive(Message)]
-#[msg(events(SwInterfaceEvent))]
-pub struct WantInterfaceEvents {
-    /// Ask, not stop asking.
-    pub enable_disable: u32,
-    /// Comes back with every event.
-    pub pid: u32,
-}
-
-/// An interface is new, has gone up or down, or goes away.
-#[derive(Message)]
-pub struct SwInterfaceEvent {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Its state now.
-    pub flags: IfStatusFlags,
-    /// It goes away.
-    pub deleted: bool,
 }
 
 /// Tells clients what happened to an interface.

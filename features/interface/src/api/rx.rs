@@ -5,7 +5,7 @@ use super::Client;
 use crate::control::{self, Poller};
 use cli::{Error, Result};
 use graph::{InputMode, SwIfIndex, World};
-use msg::{Message, Messages, Wire, retval};
+use msg::{Messages, retval};
 use net::Interfaces;
 use net::api::InterfaceIndex;
 
@@ -44,21 +44,24 @@ fn refused(error: Error) -> Error {
     error.retval(retval::UNIMPLEMENTED)
 }
 
-/// The mode in which a thread detects received packets.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "RX_MODE_API_")]
-pub enum RxMode {
-    /// Unknown.
-    Unknown = 0,
-    /// It looks all the time.
-    Polling = 1,
-    /// It is woken.
-    Interrupt = 2,
-    /// It looks while packets come, and is woken otherwise.
-    Adaptive = 3,
-    /// As when the queue was made.
-    Default = 4,
+msg::messages! {
+    /// The mode in which a thread detects received packets.
+    RxMode,
+    /// Chooses how the threads of receive queues learn of packets.
+    SwInterfaceSetRxMode,
+    /// Asks which threads poll the receive queues.
+    SwInterfaceRxPlacementDump,
+    /// A receive queue.
+    #[derive(Debug, PartialEq)]
+    SwInterfaceRxPlacementDetails,
+    /// Chooses the thread that polls a receive queue.
+    SwInterfaceSetRxPlacement,
+    /// Chooses how receive queues made from now on are polled.
+    SwInterfaceSetDefaultRxMode,
+    /// Asks how new receive queues are polled.
+    SwInterfaceGetDefaultRxMode,
+    /// Mode of new receive queues.
+    SwInterfaceGetDefaultRxModeReply,
 }
 
 impl RxMode {
@@ -85,41 +88,6 @@ impl From<InputMode> for RxMode {
     }
 }
 
-/// Chooses how the threads of receive queues learn of packets.
-#[derive(Message)]
-pub struct SwInterfaceSetRxMode {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// One queue, not all.
-    pub queue_id_valid: bool,
-    /// The queue.
-    pub queue_id: u32,
-    /// The mode.
-    pub mode: RxMode,
-}
-
-/// Asks which threads poll the receive queues.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwInterfaceRxPlacementDump {
-    /// The interface; all bits set for all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A receive queue.
-#[derive(Message, Debug, PartialEq)]
-#[msg(head(client_index, context))]
-pub struct SwInterfaceRxPlacementDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The queue.
-    pub queue_id: u32,
-    /// The thread that polls it: 0 is the main one, 1 the first worker.
-    pub worker_id: u32,
-    /// Mode in which the thread detects packets.
-    pub mode: RxMode,
-}
-
 fn placements(
     w: &World,
     _: &Client<'_>,
@@ -133,36 +101,4 @@ fn placements(
         mode: q.mode.into(),
     });
     Ok(details.collect())
-}
-
-/// Chooses the thread that polls a receive queue.
-#[derive(Message)]
-pub struct SwInterfaceSetRxPlacement {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The queue.
-    pub queue_id: u32,
-    /// The worker, from 0.
-    pub worker_id: u32,
-    /// The main thread instead.
-    pub is_main: bool,
-}
-
-/// Chooses how receive queues made from now on are polled.
-#[derive(Message)]
-pub struct SwInterfaceSetDefaultRxMode {
-    /// The mode.
-    pub mode: RxMode,
-}
-
-/// Asks how new receive queues are polled.
-#[derive(Message)]
-#[msg(reply)]
-pub struct SwInterfaceGetDefaultRxMode {}
-
-/// Mode of new receive queues.
-#[derive(Message)]
-pub struct SwInterfaceGetDefaultRxModeReply {
-    /// The mode.
-    pub mode: RxMode,
 }

@@ -6,12 +6,12 @@ use super::details::SubIfFlags;
 use crate::sub;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Message, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 use net::api::InterfaceIndex;
 use net::{Interfaces, SubFrames, SubInterface, Tags, Vlan};
 
 /// Sub-interfaces: a part of the module `interface`.
-pub static API: Module<World> = net::api::interface_module(messages);
+pub static API: Module<World> = Module::core("interface", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Client<'_>, r: CreateVlanSubif| {
@@ -61,49 +61,15 @@ fn frames(r: &CreateSubif) -> Result<SubFrames> {
     }
 }
 
-/// Makes a sub-interface for the frames of a VLAN.
-#[derive(Message)]
-#[msg(reply)]
-pub struct CreateVlanSubif {
-    /// Its parent.
-    pub sw_if_index: InterfaceIndex,
-    /// The VLAN, which is its number too.
-    pub vlan_id: u32,
-}
-
-/// The new interface.
-#[derive(Message)]
-pub struct CreateVlanSubifReply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Makes a sub-interface.
-#[derive(Message)]
-#[msg(reply)]
-pub struct CreateSubif {
-    /// Its parent.
-    pub sw_if_index: InterfaceIndex,
-    /// The number behind the dot in its name.
-    pub sub_id: u32,
-    /// Which frames it takes.
-    pub sub_if_flags: SubIfFlags,
-    /// The outer tag's VLAN.
-    pub outer_vlan_id: u16,
-    /// The inner tag's VLAN.
-    pub inner_vlan_id: u16,
-}
-
-/// The new interface.
-#[derive(Message)]
-pub struct CreateSubifReply {
-    /// Its number.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Takes a sub-interface away.
-#[derive(Message)]
-pub struct DeleteSubif {
-    /// The sub-interface.
-    pub sw_if_index: InterfaceIndex,
+msg::messages! {
+    /// Makes a sub-interface for the frames of a VLAN.
+    CreateVlanSubif,
+    /// The new interface.
+    CreateVlanSubifReply,
+    /// Makes a sub-interface.
+    CreateSubif,
+    /// The new interface.
+    CreateSubifReply,
+    /// Takes a sub-interface away.
+    DeleteSubif,
 }

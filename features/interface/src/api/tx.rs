@@ -5,7 +5,7 @@ use super::Client;
 use crate::control;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Message, Messages, retval};
+use msg::{Messages, retval};
 use net::api::InterfaceIndex;
 
 pub(super) fn messages(m: &mut Messages<World>) {
@@ -19,48 +19,16 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.stream(placements);
 }
 
-/// Chooses the threads that send by a transmit queue.
-#[derive(Message)]
-pub struct SwInterfaceSetTxPlacement {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The queue.
-    pub queue_id: u32,
-    /// The threads: 0 is the main one, 1 the first worker.
-    #[count(array_size: u32)]
-    pub threads: Vec<u32>,
-}
-
-/// Asks which threads send by the transmit queues.
-#[derive(Message)]
-#[msg(reply, details)]
-pub struct SwInterfaceTxPlacementGet {
-    /// 0.
-    pub cursor: u32,
-    /// The interface; all bits set for all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// The end of the transmit queues.
-#[derive(Message)]
-pub struct SwInterfaceTxPlacementGetReply {
-    /// All bits set.
-    pub cursor: u32,
-}
-
-/// A transmit queue.
-#[derive(Message, Debug, PartialEq)]
-#[msg(head(client_index, context))]
-pub struct SwInterfaceTxPlacementDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The queue.
-    pub queue_id: u32,
-    /// 1 if more than one thread sends by it.
-    pub shared: u8,
-    /// The threads that send by it.
-    #[count(array_size: u32)]
-    pub threads: Vec<u32>,
+msg::messages! {
+    /// Chooses the threads that send by a transmit queue.
+    SwInterfaceSetTxPlacement,
+    /// Asks which threads send by the transmit queues.
+    SwInterfaceTxPlacementGet,
+    /// The end of the transmit queues.
+    SwInterfaceTxPlacementGetReply,
+    /// A transmit queue.
+    #[derive(Debug, PartialEq)]
+    SwInterfaceTxPlacementDetails,
 }
 
 type Placements = (Vec<SwInterfaceTxPlacementDetails>, SwInterfaceTxPlacementGetReply);

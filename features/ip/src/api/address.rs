@@ -4,7 +4,7 @@
 use crate::control;
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages};
+use msg::{Caller, Messages};
 use net::api::{AddressWithPrefix, InterfaceIndex, Ip6Address};
 use net::{Addresses, Interfaces, LinkLocals, Net};
 use wire::{Ip4, Ip6};
@@ -25,23 +25,29 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(link_local);
 }
 
-/// Asks for the addresses of an interface; an unnumbered one has none.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpAddressDump {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Of IPv6.
-    pub is_ipv6: bool,
-}
-
-/// An address of an interface.
-#[derive(Message)]
-pub struct IpAddressDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The address and the length of its network.
-    pub prefix: AddressWithPrefix,
+msg::messages! {
+    /// Asks for the addresses of an interface; an unnumbered one has none.
+    IpAddressDump,
+    /// An address of an interface.
+    IpAddressDetails,
+    /// Asks for the lender of an unnumbered interface's addresses, or of all such interfaces.
+    IpUnnumberedDump,
+    /// An unnumbered interface.
+    IpUnnumberedDetails,
+    /// Asks for all interfaces that may have addresses of their own.
+    IpDump,
+    /// An interface that may have addresses of its own.
+    IpDetails,
+    /// Enables IPv6 on an interface without an address, or takes that back.
+    SwInterfaceIp6EnableDisable,
+    /// Sets the link-local address of an interface, and enables IPv6 on it.
+    SwInterfaceIp6SetLinkLocalAddress,
+    /// Asks for the link-local address of an interface.
+    SwInterfaceIp6GetLinkLocalAddress,
+    /// The link-local address of an interface.
+    SwInterfaceIp6GetLinkLocalAddressReply,
+    /// Enables IPv4 on an interface without an address, or takes that back.
+    SwInterfaceIp4EnableDisable,
 }
 
 fn address_dump(
@@ -61,24 +67,6 @@ fn addresses_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Vec<IpAddressDetails> {
     w.get::<Addresses<F>>().own(sw_if).into_iter().map(details).collect()
 }
 
-/// Asks for the lender of an unnumbered interface's addresses, or of all such interfaces.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpUnnumberedDump {
-    /// The interface; all bits set for all.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// An unnumbered interface.
-#[derive(Message)]
-pub struct IpUnnumberedDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The interface whose addresses it uses.
-    pub ip_sw_if_index: InterfaceIndex,
-}
-
 fn unnumbered_dump(
     w: &World,
     _: &Caller<'_, World>,
@@ -93,23 +81,6 @@ fn unnumbered_dump(
     Ok(all.filter(|sw_if| only.is_none_or(|only| only == *sw_if)).filter_map(of).collect())
 }
 
-/// Asks for all interfaces that may have addresses of their own.
-#[derive(Message)]
-#[msg(details)]
-pub struct IpDump {
-    /// Of IPv6.
-    pub is_ipv6: bool,
-}
-
-/// An interface that may have addresses of its own.
-#[derive(Message)]
-pub struct IpDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Of IPv6.
-    pub is_ipv6: bool,
-}
-
 fn dump(w: &World, _: &Caller<'_, World>, r: IpDump) -> Result<Vec<IpDetails>> {
     let numbered = net::by_version!(r.is_ipv6, numbered(w));
     let details = |sw_if: SwIfIndex| IpDetails { sw_if_index: sw_if.into(), is_ipv6: r.is_ipv6 };
@@ -122,39 +93,6 @@ fn numbered<F: Net>(w: &World) -> Vec<SwIfIndex> {
     all.map(|i| i.sw_if).filter(|sw_if| addresses.unnumbered(*sw_if).is_none()).collect()
 }
 
-/// Enables IPv6 on an interface without an address, or takes that back.
-#[derive(Message)]
-pub struct SwInterfaceIp6EnableDisable {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Enable, not disable.
-    pub enable: bool,
-}
-
-/// Sets the link-local address of an interface, and enables IPv6 on it.
-#[derive(Message)]
-pub struct SwInterfaceIp6SetLinkLocalAddress {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The address.
-    pub ip: Ip6Address,
-}
-
-/// Asks for the link-local address of an interface.
-#[derive(Message)]
-#[msg(reply)]
-pub struct SwInterfaceIp6GetLinkLocalAddress {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// The link-local address of an interface.
-#[derive(Message)]
-pub struct SwInterfaceIp6GetLinkLocalAddressReply {
-    /// The address; zeros without IPv6.
-    pub ip: Ip6Address,
-}
-
 fn link_local(
     w: &World,
     _: &Caller<'_, World>,
@@ -163,13 +101,4 @@ fn link_local(
     let address = w.get::<LinkLocals>().address(r.sw_if_index.existing(w)?);
     let ip = Ip6Address(address.map_or([0; 16], |address| address.octets()));
     Ok(SwInterfaceIp6GetLinkLocalAddressReply { ip })
-}
-
-/// Enables IPv4 on an interface without an address, or takes that back.
-#[derive(Message)]
-pub struct SwInterfaceIp4EnableDisable {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Enable, not disable.
-    pub enable: bool,
 }

@@ -5,7 +5,7 @@ use crate::broadcast::DirectedBroadcast;
 use crate::control;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, retval};
+use msg::{Caller, Messages, retval};
 use net::api::{AddressWithPrefix, InterfaceIndex};
 use net::{Addresses, Fib, Net};
 use wire::{Ip4, Ip6};
@@ -30,17 +30,24 @@ pub(super) fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Gives an interface an address, or takes one or all away.
-#[derive(Message)]
-pub struct SwInterfaceAddDelAddress {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Give, not take away.
-    pub is_add: bool,
-    /// Take all away, whatever the other fields say.
-    pub del_all: bool,
-    /// The address and the length of its network.
-    pub prefix: AddressWithPrefix,
+msg::messages! {
+    /// Gives an interface an address, or takes one or all away.
+    SwInterfaceAddDelAddress,
+    /// Moves an interface to a table.
+    SwInterfaceSetTable,
+    /// Asks for the table that an interface is in.
+    SwInterfaceGetTable,
+    /// The table that an interface is in.
+    SwInterfaceGetTableReply,
+    /// Starts or stops the use of another interface's addresses by an unnumbered interface.
+    SwInterfaceSetUnnumbered,
+    /// Sends packets for the broadcast address of an interface's networks there, or drops them.
+    SwInterfaceSetIpDirectedBroadcast,
+    /// Marks all addresses: `sw_interface_address_replace_end` removes the ones not added again by
+    /// then.
+    SwInterfaceAddressReplaceBegin,
+    /// Removes the addresses that are still marked.
+    SwInterfaceAddressReplaceEnd,
 }
 
 fn add_del_address(w: &World, _: &Caller<'_, World>, r: SwInterfaceAddDelAddress) -> Result<()> {
@@ -72,40 +79,12 @@ fn add_or_remove<F: Net>(
     }
 }
 
-/// Moves an interface to a table.
-#[derive(Message)]
-pub struct SwInterfaceSetTable {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Of IPv6.
-    pub is_ipv6: bool,
-    /// The table.
-    pub vrf_id: u32,
-}
-
 fn set_table(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetTable) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     if r.is_ipv6 {
         return w.get::<Addresses<Ip6>>().set_table(w, sw_if, r.vrf_id);
     }
     w.get::<Addresses<Ip4>>().set_table(w, sw_if, r.vrf_id)
-}
-
-/// Asks for the table that an interface is in.
-#[derive(Message)]
-#[msg(reply)]
-pub struct SwInterfaceGetTable {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Of IPv6.
-    pub is_ipv6: bool,
-}
-
-/// The table that an interface is in.
-#[derive(Message)]
-pub struct SwInterfaceGetTableReply {
-    /// The table.
-    pub vrf_id: u32,
 }
 
 fn get_table(
@@ -125,37 +104,8 @@ fn table_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Result<u32> {
     w.get::<Fib<F>>().table_id(index).ok_or_else(gone)
 }
 
-/// Starts or stops the use of another interface's addresses by an unnumbered interface.
-#[derive(Message)]
-pub struct SwInterfaceSetUnnumbered {
-    /// The interface that has the addresses.
-    pub sw_if_index: InterfaceIndex,
-    /// The one that uses them.
-    pub unnumbered_sw_if_index: InterfaceIndex,
-    /// Use, not stop using.
-    pub is_add: bool,
-}
-
 fn set_unnumbered(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetUnnumbered) -> Result<()> {
     let sw_if = r.unnumbered_sw_if_index.existing(w)?;
     let lender = r.is_add.then_some(SwIfIndex(r.sw_if_index.0));
     control::set_unnumbered(w, sw_if, lender)
 }
-
-/// Sends packets for the broadcast address of an interface's networks there, or drops them.
-#[derive(Message)]
-pub struct SwInterfaceSetIpDirectedBroadcast {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Send, not drop.
-    pub enable: bool,
-}
-
-/// Marks all addresses: `sw_interface_address_replace_end` removes the ones not added again by
-/// then.
-#[derive(Message)]
-pub struct SwInterfaceAddressReplaceBegin {}
-
-/// Removes the addresses that are still marked.
-#[derive(Message)]
-pub struct SwInterfaceAddressReplaceEnd {}

@@ -7,11 +7,10 @@ pub mod refused;
 
 use graph::World;
 use msg::{Messages, Module};
-use net::api::{interface_module, ip_module};
 
 /// The modules.
 pub static MODULES: &[Module<World>] =
-    &[ip_module(ip_messages), interface_module(interface::messages)];
+    &[Module::core("ip", ip_messages), Module::core("interface", interface::messages)];
 
 fn ip_messages(m: &mut Messages<World>) {
     address::messages(m);

@@ -140,8 +140,12 @@ fn routes_are_added_replaced_and_removed() {
     assert_eq!(routes_of(&bench, 0)[0].paths, [direct, second]);
     assert_eq!(index_of(call(&bench, change(false, true, &[direct]))), Ok(u32::MAX));
     assert_eq!(routes_of(&bench, 0)[0].paths, [second]);
-    let drop =
-        FibPath { kind: FibPathType::Drop, sw_if_index: NO_INDEX, weight: 1, ..FibPath::default() };
+    let drop = FibPath {
+        r#type: FibPathType::Drop,
+        sw_if_index: NO_INDEX,
+        weight: 1,
+        ..FibPath::default()
+    };
     assert_eq!(index_of(call(&bench, change(true, false, &[drop]))), Ok(index));
     assert_eq!(routes_of(&bench, 0)[0].paths, [drop]);
     assert_eq!(goes(&mut bench, "30.1.2.3"), "ip4-drop");
@@ -197,7 +201,7 @@ fn routes_have_sources_and_are_looked_up() {
     let all = dump(0);
     assert_eq!(all.len(), bench.api().dump(IpRouteDump { table: table(0) }).len());
     let own = all.iter().find(|r| r.prefix == dest("10.0.1.1/32")).expect("our own address");
-    assert_eq!((own.src, own.paths[0].kind), (4, FibPathType::Local));
+    assert_eq!((own.src, own.paths[0].r#type), (4, FibPathType::Local));
     assert!(bench.api().dump(IpRouteDump { table: table(77) }).is_empty());
     let six = IpTable { is_ip6: true, ..table(0) };
     let all = bench.api().dump(IpRouteDump { table: six });

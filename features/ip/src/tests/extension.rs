@@ -35,7 +35,7 @@ fn a_route_sends_packets_in_by_another_interface() {
     let nobody = bench.cli("ip route add 61.0.0.0/8 via udp-encap 3").expect_err("nobody takes it");
     assert!(nobody.to_string().contains("no feature takes udp-encap"), "{nobody}");
     let by_api = |kind, n_labels| {
-        let path = FibPath { kind, sw_if_index: T2.0, n_labels, ..FibPath::default() };
+        let path = FibPath { r#type: kind, sw_if_index: T2.0, n_labels, ..FibPath::default() };
         let route = IpRoute {
             prefix: prefix("62.0.0.0/8").into(),
             paths: vec![path],
@@ -46,7 +46,10 @@ fn a_route_sends_packets_in_by_another_interface() {
     assert_eq!(by_api(FibPathType::InterfaceRx, 0), Ok(()));
     let route =
         bench.api().dump(IpRouteV2Dump { src: 8, table: Default::default() }).remove(0).route;
-    assert_eq!((route.paths[0].kind, route.paths[0].sw_if_index), (FibPathType::InterfaceRx, T2.0));
+    assert_eq!(
+        (route.paths[0].r#type, route.paths[0].sw_if_index),
+        (FibPathType::InterfaceRx, T2.0)
+    );
     for refused in [FibPathType::UdpEncap, FibPathType::Classify, FibPathType::Dvr] {
         assert_eq!(by_api(refused, 0), Err(-9), "{refused:?}");
     }

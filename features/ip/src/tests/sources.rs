@@ -17,7 +17,7 @@ fn a_client_adds_a_source_and_routes_of_it() {
     assert!(all.is_sorted_by_key(|src| src.priority));
     let route = |src| IpRouteV2 {
         prefix: prefix("30.0.0.0/8").into(),
-        paths: vec![FibPath { kind: FibPathType::Drop, ..FibPath::default() }],
+        paths: vec![FibPath { r#type: FibPathType::Drop, ..FibPath::default() }],
         src,
         ..IpRouteV2::default()
     };

@@ -5,13 +5,12 @@ use super::{proxy, ra};
 use crate::rd::{Backoff, ReceivedAdvertisement, Receiver};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Wire};
+use msg::{Caller, Messages, Module};
 use net::api::{InterfaceIndex, Ip6Address, Prefix};
 use wire::nd::{NdOption, NdOptions, PrefixInfo, RouterAdvertisement};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "ip6_nd", version: "1.1.0", crc: 0x5f19_a809, core: true, messages };
+pub static API: Module<World> = Module::core("ip6_nd", messages);
 
 fn messages(m: &mut Messages<World>) {
     ra::messages(m);
@@ -21,22 +20,16 @@ fn messages(m: &mut Messages<World>) {
     m.answer::<Ip6RaEvent>();
 }
 
-/// Solicits routers until one advertises itself, or stops that (RFC 7559; times in seconds, 0 for
-/// no limit).
-#[derive(Message)]
-pub struct Ip6ndSendRouterSolicitation {
-    /// Until the second solicitation.
-    pub irt: u32,
-    /// Between two solicitations at most.
-    pub mrt: u32,
-    /// Solicitations at most.
-    pub mrc: u32,
-    /// From the first solicitation to the last at most.
-    pub mrd: u32,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Stop soliciting.
-    pub stop: bool,
+msg::messages! {
+    /// Solicits routers until one advertises itself, or stops that (RFC 7559; times in seconds, 0
+    /// for no limit).
+    Ip6ndSendRouterSolicitation,
+    /// Asks for events of router advertisements.
+    WantIp6RaEvents,
+    /// A prefix that a router advertised.
+    Ip6RaPrefixInfo,
+    /// A router has advertised itself.
+    Ip6RaEvent,
 }
 
 fn send_router_solicitation(
@@ -48,54 +41,9 @@ fn send_router_solicitation(
     w.get::<Receiver>().solicit(w, r.sw_if_index.existing(w)?, (!r.stop).then_some(backoff))
 }
 
-/// Asks for events of router advertisements.
-#[derive(Message)]
-#[msg(events(Ip6RaEvent))]
-pub struct WantIp6RaEvents {
-    /// Ask, not stop asking.
-    pub enable: bool,
-    /// Comes back with every event.
-    pub pid: u32,
-}
-
 fn want(_: &World, c: &Caller<'_, World>, r: WantIp6RaEvents) -> Result<()> {
     c.hub.subscribe::<Ip6RaEvent>(c, r.pid, r.enable);
     Ok(())
-}
-
-/// A prefix that a router advertised.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ip6RaPrefixInfo {
-    /// The prefix.
-    pub prefix: Prefix,
-    /// 0x80 on the link, 0x40 for addresses of hosts' own making; no other bit.
-    pub flags: u8,
-    /// Seconds.
-    pub valid_time: u32,
-    /// Seconds.
-    pub preferred_time: u32,
-}
-
-/// A router has advertised itself.
-#[derive(Message)]
-pub struct Ip6RaEvent {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The router.
-    pub router_addr: Ip6Address,
-    /// Hop limit for packets of hosts.
-    pub current_hop_limit: u8,
-    /// 0x80 addresses, 0x40 other things come by DHCPv6.
-    pub flags: u8,
-    /// Seconds that it is a default router.
-    pub router_lifetime_in_sec: u16,
-    /// Milliseconds.
-    pub neighbor_reachable_time_in_msec: u32,
-    /// Milliseconds.
-    pub time_in_msec_between_retransmitted_neighbor_solicitations: u32,
-    /// Its prefixes.
-    #[count(n_prefixes: u32)]
-    pub prefixes: Vec<Ip6RaPrefixInfo>,
 }
 
 /// Publishes a router's advertisement to clients.

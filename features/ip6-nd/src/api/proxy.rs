@@ -4,7 +4,7 @@
 use crate::proxy::Proxies;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages};
+use msg::{Caller, Messages};
 use net::api::{InterfaceIndex, Ip6Address};
 use std::net::Ipv6Addr;
 
@@ -14,46 +14,23 @@ pub fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// Starts or stops answering for a host.
-#[derive(Message)]
-pub struct Ip6ndProxyAddDel {
-    /// The interface that it is behind.
-    pub sw_if_index: InterfaceIndex,
-    /// Answer, not stop answering.
-    pub is_add: bool,
-    /// The host.
-    pub ip: Ip6Address,
+msg::messages! {
+    /// Starts or stops answering for a host.
+    Ip6ndProxyAddDel,
+    /// Starts or stops answering for all hosts that are routed by other interfaces.
+    Ip6ndProxyEnableDisable,
+    /// Asks for the hosts that are answered for.
+    Ip6ndProxyDump,
+    /// A host that is answered for.
+    Ip6ndProxyDetails,
 }
 
 fn add_del(w: &World, _: &Caller<'_, World>, r: Ip6ndProxyAddDel) -> Result<()> {
     w.get::<Proxies>().set_host(w, r.sw_if_index.existing(w)?, Ipv6Addr::from(r.ip.0), r.is_add)
 }
 
-/// Starts or stops answering for all hosts that are routed by other interfaces.
-#[derive(Message)]
-pub struct Ip6ndProxyEnableDisable {
-    /// The interface where solicitations for them come in.
-    pub sw_if_index: InterfaceIndex,
-    /// Answer, not stop answering.
-    pub is_enable: bool,
-}
-
 fn enable_disable(w: &World, _: &Caller<'_, World>, r: Ip6ndProxyEnableDisable) -> Result<()> {
     w.get::<Proxies>().enable(w, r.sw_if_index.existing(w)?, r.is_enable)
-}
-
-/// Asks for the hosts that are answered for.
-#[derive(Message)]
-#[msg(details)]
-pub struct Ip6ndProxyDump {}
-
-/// A host that is answered for.
-#[derive(Message)]
-pub struct Ip6ndProxyDetails {
-    /// The interface that it is behind.
-    pub sw_if_index: InterfaceIndex,
-    /// The host.
-    pub ip: Ip6Address,
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, _: Ip6ndProxyDump) -> Result<Vec<Ip6ndProxyDetails>> {

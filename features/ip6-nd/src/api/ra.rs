@@ -4,7 +4,7 @@
 use crate::ra::{Advertiser, RaConfig, RaPrefix, usual_lifetime};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Wire, retval};
+use msg::{Caller, Messages, retval};
 use net::api::{InterfaceIndex, Prefix};
 use net::{IfKind, Interfaces, IpBinding, MtuKind};
 use std::collections::BTreeSet;
@@ -18,38 +18,18 @@ pub fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// Configures router advertisements of an interface: fields that aren't 0 are set, or reset with
-/// `is_no`.
-#[derive(Message)]
-pub struct SwInterfaceIp6ndRaConfig {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// No advertisements are sent.
-    pub suppress: u8,
-    /// Addresses come by DHCPv6.
-    pub managed: u8,
-    /// Other things come by DHCPv6.
-    pub other: u8,
-    /// The option with our link-layer address is left out.
-    pub ll_option: u8,
-    /// A host that solicits is answered by unicast.
-    pub send_unicast: u8,
-    /// The advertised router lifetime is 0: no default router any longer.
-    pub cease: u8,
-    /// Reset, not set.
-    pub is_no: bool,
-    /// `lifetime` counts, also if it is 0.
-    pub default_router: u8,
-    /// Seconds between two advertisements at most.
-    pub max_interval: u32,
-    /// Seconds between two advertisements at least.
-    pub min_interval: u32,
-    /// Seconds that we are a default router.
-    pub lifetime: u32,
-    /// Number of initial advertisements, which come sooner.
-    pub initial_count: u32,
-    /// Seconds between initial advertisements at most.
-    pub initial_interval: u32,
+msg::messages! {
+    /// Configures router advertisements of an interface: fields that aren't 0 are set, or reset
+    /// with `is_no`.
+    SwInterfaceIp6ndRaConfig,
+    /// Starts or stops advertising a prefix on an interface.
+    SwInterfaceIp6ndRaPrefix,
+    /// Asks for the router advertisements of an interface, or of all.
+    SwInterfaceIp6ndRaDump,
+    /// A prefix that is advertised.
+    Ip6ndRaPrefix,
+    /// Router advertisements of an interface. Times are seconds of the instance's clock.
+    SwInterfaceIp6ndRaDetails,
 }
 
 fn config(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaConfig) -> Result<()> {
@@ -92,31 +72,6 @@ fn config(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaConfig) -> Resu
     })
 }
 
-/// Starts or stops advertising a prefix on an interface.
-#[derive(Message)]
-pub struct SwInterfaceIp6ndRaPrefix {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// The prefix.
-    pub prefix: Prefix,
-    /// With the usual lifetimes.
-    pub use_default: bool,
-    /// It isn't advertised.
-    pub no_advertise: bool,
-    /// Its addresses are not on the link, but routed to it.
-    pub off_link: bool,
-    /// Hosts don't make addresses of it.
-    pub no_autoconfig: bool,
-    /// Its addresses are not on the link.
-    pub no_onlink: bool,
-    /// Stop, not start.
-    pub is_no: bool,
-    /// Seconds that it is valid; all ones for ever.
-    pub val_lifetime: u32,
-    /// Seconds that its addresses are preferred; all ones for ever.
-    pub pref_lifetime: u32,
-}
-
 fn prefix(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaPrefix) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     let wrong = || Error::parse("no prefix of IPv6").retval(retval::INVALID_VALUE);
@@ -140,91 +95,6 @@ fn prefix(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaPrefix) -> Resu
         since: None,
     };
     crate::verbs::set_prefix(w, sw_if, prefix, (!r.is_no).then_some(new))
-}
-
-/// Asks for the router advertisements of an interface, or of all.
-#[derive(Message)]
-#[msg(details)]
-pub struct SwInterfaceIp6ndRaDump {
-    /// The interface; all bits set for all.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A prefix that is advertised.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq)]
-pub struct Ip6ndRaPrefix {
-    /// The prefix.
-    pub prefix: Prefix,
-    /// Its addresses are on the link.
-    pub onlink_flag: bool,
-    /// Hosts make addresses of it.
-    pub autonomous_flag: bool,
-    /// Seconds that it is valid.
-    pub val_lifetime: u32,
-    /// Seconds that its addresses are preferred.
-    pub pref_lifetime: u32,
-    /// Seconds until it ends, if its lifetime is absolute.
-    pub valid_lifetime_expires: f64,
-    /// Seconds until its addresses are preferred no longer, if that is absolute.
-    pub pref_lifetime_expires: f64,
-    /// Its lifetimes are absolute.
-    pub decrement_lifetime_flag: bool,
-    /// It isn't advertised.
-    pub no_advertise: bool,
-}
-
-/// Router advertisements of an interface. Times are seconds of the instance's clock.
-#[derive(Message)]
-pub struct SwInterfaceIp6ndRaDetails {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Hop limit for packets of hosts.
-    pub cur_hop_limit: u8,
-    /// Addresses come by DHCPv6.
-    pub adv_managed_flag: bool,
-    /// Other things come by DHCPv6.
-    pub adv_other_flag: bool,
-    /// Seconds that we are a default router.
-    pub adv_router_lifetime: u16,
-    /// Milliseconds; 0: unspecified.
-    pub adv_neighbor_reachable_time: u32,
-    /// Milliseconds; 0: unspecified.
-    pub adv_retransmit_interval: u32,
-    /// Bytes of a packet at most.
-    pub adv_link_mtu: u32,
-    /// Advertisements are sent.
-    pub send_radv: bool,
-    /// The advertised router lifetime is 0: no default router any longer.
-    pub cease_radv: bool,
-    /// A host that solicits is answered by unicast.
-    pub send_unicast: bool,
-    /// The option with our link-layer address is sent.
-    pub adv_link_layer_address: bool,
-    /// Seconds between two advertisements at most.
-    pub max_radv_interval: f64,
-    /// Seconds between two advertisements at least.
-    pub min_radv_interval: f64,
-    /// When the last solicitation that is answered came in; 0 for never.
-    pub last_radv_time: f64,
-    /// When the last was sent to all; 0 for never.
-    pub last_multicast_time: f64,
-    /// When the next is sent to all; 0 for never.
-    pub next_multicast_time: f64,
-    /// Number of initial advertisements, which come sooner.
-    pub initial_adverts_count: u32,
-    /// Seconds between initial advertisements at most.
-    pub initial_adverts_interval: f64,
-    /// True if the initial advertisements were sent.
-    pub initial_adverts_sent: bool,
-    /// Advertisements sent.
-    pub n_advertisements_sent: u32,
-    /// Solicitations received.
-    pub n_solicitations_rcvd: u32,
-    /// Solicitations received, but not answered.
-    pub n_solicitations_dropped: u32,
-    /// The prefixes.
-    #[count(n_prefixes: u32)]
-    pub prefixes: Vec<Ip6ndRaPrefix>,
 }
 
 fn dump(

@@ -4,27 +4,15 @@
 use crate::rd::Receiver;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Module};
+use msg::{Caller, Module};
 use net::api::InterfaceIndex;
 
 /// The module.
-pub static API: Module<World> = Module {
-    name: "rd_cp",
-    version: "1.0.1",
-    crc: 0x871c_3bee,
-    core: true,
-    messages: |m| m.call(address_autoconfig),
-};
+pub static API: Module<World> = Module::core("rd_cp", |m| m.call(address_autoconfig));
 
-/// Starts or stops making addresses of the prefixes that routers advertise.
-#[derive(Message)]
-pub struct Ip6NdAddressAutoconfig {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Make, not take back.
-    pub enable: bool,
-    /// Default routes too.
-    pub install_default_routes: bool,
+msg::messages! {
+    /// Starts or stops making addresses of the prefixes that routers advertise.
+    Ip6NdAddressAutoconfig,
 }
 
 fn address_autoconfig(w: &World, _: &Caller<'_, World>, r: Ip6NdAddressAutoconfig) -> Result<()> {

@@ -5,7 +5,7 @@ use super::{Domain, SixRd, SixRds, Tunnel};
 use crate::api::IpipTunnel;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages};
+use msg::{Caller, Messages};
 use net::api::{InterfaceIndex, Ip4Address, Ip4Prefix, Ip6Prefix};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::Ip4;
@@ -31,32 +31,14 @@ impl From<Tunnel> for IpipTunnel {
     }
 }
 
-/// Makes a 6RD tunnel.
-#[derive(Message)]
-#[msg(reply, name = "ipip_6rd_add_tunnel")]
-pub struct Ipip6rdAddTunnel {
-    /// The table of inner packets.
-    pub ip6_table_id: u32,
-    /// The table that outer packets are routed in.
-    pub ip4_table_id: u32,
-    /// The prefix that all sites share.
-    pub ip6_prefix: Ip6Prefix,
-    /// The prefix that all IPv4 addresses share.
-    pub ip4_prefix: Ip4Prefix,
-    /// The address here.
-    pub ip4_src: Ip4Address,
-    /// Inner sources have to be of the site that the outer source belongs to.
-    pub security_check: bool,
-    /// The type of service of outer packets; 255: the inner traffic class.
-    pub tc_tos: u8,
-}
-
-/// The new tunnel.
-#[derive(Message, Debug, PartialEq, Eq)]
-#[msg(name = "ipip_6rd_add_tunnel_reply")]
-pub struct Ipip6rdAddTunnelReply {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
+msg::messages! {
+    /// Makes a 6RD tunnel.
+    Ipip6rdAddTunnel,
+    /// The new tunnel.
+    #[derive(Debug, PartialEq, Eq)]
+    Ipip6rdAddTunnelReply,
+    /// Deletes a 6RD tunnel.
+    Ipip6rdDelTunnel,
 }
 
 fn add(w: &World, _: &Caller<'_, World>, r: Ipip6rdAddTunnel) -> Result<Ipip6rdAddTunnelReply> {
@@ -74,12 +56,4 @@ fn add(w: &World, _: &Caller<'_, World>, r: Ipip6rdAddTunnel) -> Result<Ipip6rdA
     crate::spec::register::<Ip4>(w)?;
     let sw_if = w.get::<SixRds>().create(w, config, None)?;
     Ok(Ipip6rdAddTunnelReply { sw_if_index: sw_if.into() })
-}
-
-/// Deletes a 6RD tunnel.
-#[derive(Message)]
-#[msg(name = "ipip_6rd_del_tunnel")]
-pub struct Ipip6rdDelTunnel {
-    /// Its interface.
-    pub sw_if_index: InterfaceIndex,
 }

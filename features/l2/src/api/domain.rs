@@ -6,7 +6,7 @@ use crate::bridge::Bridge;
 use crate::domain::{DomainConfig, DomainInfo};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Message, Messages, Str, Wire};
+use msg::{Caller, Messages};
 use net::api::InterfaceIndex;
 
 pub fn messages(m: &mut Messages<World>) {
@@ -26,64 +26,30 @@ pub fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Creates or deletes a bridge domain.
-#[derive(Message)]
-pub struct BridgeDomainAddDel {
-    /// Its id, from 1 to 16,777,215.
-    pub bd_id: u32,
-    /// Flood frames to groups.
-    pub flood: bool,
-    /// Flood unicast to unknown destinations.
-    pub uu_flood: bool,
-    /// Look destinations up.
-    pub forward: bool,
-    /// Learn sources.
-    pub learn: bool,
-    /// Answer ARP requests and neighbour solicitations for hosts that are configured.
-    pub arp_term: bool,
-    /// Send ARP requests to the unknown-unicast port alone.
-    pub arp_ufwd: bool,
-    /// Minutes after which an address that sends nothing is forgotten; 0 for never.
-    pub mac_age: u8,
-    /// A note.
-    pub bd_tag: Str<64>,
-    /// Create, not delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
-}
-
-/// Creates or deletes a bridge domain, and returns its id.
-#[derive(Message)]
-#[msg(reply)]
-pub struct BridgeDomainAddDelV2 {
-    /// Its id, from 1 to 16,777,215. All bits set is any id that is free.
-    pub bd_id: u32,
-    /// Flood frames to groups.
-    pub flood: bool,
-    /// Flood unicast to unknown destinations.
-    pub uu_flood: bool,
-    /// Look destinations up.
-    pub forward: bool,
-    /// Learn sources.
-    pub learn: bool,
-    /// Answer ARP requests and neighbour solicitations for hosts that are configured.
-    pub arp_term: bool,
-    /// Send ARP requests to the unknown-unicast port alone.
-    pub arp_ufwd: bool,
-    /// Minutes after which an address that sends nothing is forgotten; 0 for never.
-    pub mac_age: u8,
-    /// A note.
-    pub bd_tag: Str<64>,
-    /// Create, not delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
-}
-
-/// The domain.
-#[derive(Message)]
-pub struct BridgeDomainAddDelV2Reply {
-    /// Its id.
-    pub bd_id: u32,
+msg::messages! {
+    /// Creates or deletes a bridge domain.
+    BridgeDomainAddDel,
+    /// Creates or deletes a bridge domain, and returns its id.
+    BridgeDomainAddDelV2,
+    /// The domain.
+    BridgeDomainAddDelV2Reply,
+    /// Requests bridge domains.
+    BridgeDomainDump,
+    /// A member of a bridge domain.
+    BridgeDomainSwIf,
+    /// A bridge domain.
+    BridgeDomainDetails,
+    /// Switches features of a bridge domain on or off.
+    BridgeFlags,
+    /// The features of the domain after the change.
+    BridgeFlagsReply,
+    /// Sets the number of minutes after which a bridge domain forgets an address that sends
+    /// nothing.
+    BridgeDomainSetMacAge,
+    /// Sets the maximum number of addresses that a bridge domain learns.
+    BridgeDomainSetLearnLimit,
+    /// Sets the maximum number of addresses that a bridge domain created later learns.
+    BridgeDomainSetDefaultLearnLimit,
 }
 
 /// The configuration that a message asks for.
@@ -126,59 +92,6 @@ fn add_del_v2(
     Ok(BridgeDomainAddDelV2Reply { bd_id })
 }
 
-/// Requests bridge domains.
-#[derive(Message)]
-#[msg(details)]
-pub struct BridgeDomainDump {
-    /// The domain; all bits set for all.
-    #[wire(default = "4294967295")]
-    pub bd_id: u32,
-    /// Only the domain that has this interface; all bits set for any.
-    #[wire(default = "4294967295")]
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// A member of a bridge domain.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BridgeDomainSwIf {
-    /// Not used.
-    pub context: u32,
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-    /// Its split-horizon group, 0 for none.
-    pub shg: u8,
-}
-
-/// A bridge domain.
-#[derive(Message)]
-pub struct BridgeDomainDetails {
-    /// Its id.
-    pub bd_id: u32,
-    /// Frames to groups are flooded.
-    pub flood: bool,
-    /// Unicast to unknown destinations is flooded.
-    pub uu_flood: bool,
-    /// Destinations are looked up.
-    pub forward: bool,
-    /// Sources are learned.
-    pub learn: bool,
-    /// ARP requests are answered.
-    pub arp_term: bool,
-    /// ARP requests go to the unknown-unicast port alone.
-    pub arp_ufwd: bool,
-    /// Minutes after which an address that sends nothing is forgotten; 0 for never.
-    pub mac_age: u8,
-    /// A note.
-    pub bd_tag: Str<64>,
-    /// The routed interface; all bits set for none.
-    pub bvi_sw_if_index: InterfaceIndex,
-    /// The unknown-unicast port; all bits set for none.
-    pub uu_fwd_sw_if_index: InterfaceIndex,
-    /// The members: the routed interface, ports, then members that floods don't go to.
-    #[count(n_sw_ifs: u32)]
-    pub sw_if_details: Vec<BridgeDomainSwIf>,
-}
-
 fn details(d: DomainInfo) -> BridgeDomainDetails {
     let members = d.members.iter().map(|member| BridgeDomainSwIf {
         context: 0,
@@ -218,25 +131,6 @@ fn domains(
     Ok(all.filter(has).map(details).collect())
 }
 
-/// Switches features of a bridge domain on or off.
-#[derive(Message)]
-#[msg(reply)]
-pub struct BridgeFlags {
-    /// The domain.
-    pub bd_id: u32,
-    /// True to switch on, false to switch off.
-    pub is_set: bool,
-    /// The features to switch. The others don't change.
-    pub flags: BdFlags,
-}
-
-/// The features of the domain after the change.
-#[derive(Message)]
-pub struct BridgeFlagsReply {
-    /// Its features, at the bits of the input feature bitmap.
-    pub resulting_feature_bitmap: u32,
-}
-
 fn bridge_flags(w: &World, _: &Caller<'_, World>, r: BridgeFlags) -> Result<BridgeFlagsReply> {
     let bridge = w.get::<Bridge>();
     bridge.domain_features(r.bd_id)?;
@@ -248,29 +142,4 @@ fn bridge_flags(w: &World, _: &Caller<'_, World>, r: BridgeFlags) -> Result<Brid
         }
     })?;
     Ok(BridgeFlagsReply { resulting_feature_bitmap: bridge.domain_features(r.bd_id)?.bits() })
-}
-
-/// Sets the number of minutes after which a bridge domain forgets an address that sends nothing.
-#[derive(Message)]
-pub struct BridgeDomainSetMacAge {
-    /// The domain.
-    pub bd_id: u32,
-    /// Minutes; 0 for never.
-    pub mac_age: u8,
-}
-
-/// Sets the maximum number of addresses that a bridge domain learns.
-#[derive(Message)]
-pub struct BridgeDomainSetLearnLimit {
-    /// The domain.
-    pub bd_id: u32,
-    /// The limit.
-    pub learn_limit: u32,
-}
-
-/// Sets the maximum number of addresses that a bridge domain created later learns.
-#[derive(Message)]
-pub struct BridgeDomainSetDefaultLearnLimit {
-    /// The limit.
-    pub learn_limit: u32,
 }

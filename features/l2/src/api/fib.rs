@@ -6,7 +6,7 @@ use crate::bridge::Bridge;
 use crate::fib::{FibEntry, NewEntry};
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Message, Messages, Wire};
+use msg::{Caller, Messages};
 use net::api::{InterfaceIndex, MacAddress};
 
 pub fn messages(m: &mut Messages<World>) {
@@ -40,24 +40,35 @@ pub fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Adds or deletes a MAC address of a bridge domain.
-#[derive(Message)]
-pub struct L2fibAddDel {
-    /// The address.
-    pub mac: MacAddress,
-    /// The domain.
-    pub bd_id: u32,
-    /// The interface that it is at; ignored for a filter. To delete, 0 is any.
-    pub sw_if_index: InterfaceIndex,
-    /// True to add, false to delete.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// It never moves to another interface.
-    pub static_mac: bool,
-    /// Frames from and to it are dropped.
-    pub filter_mac: bool,
-    /// It is the routed interface's.
-    pub bvi_mac: bool,
+msg::messages! {
+    /// Adds or deletes a MAC address of a bridge domain.
+    L2fibAddDel,
+    /// Forgets all learned MAC addresses.
+    L2fibFlushAll,
+    /// Forgets the MAC addresses learned in a bridge domain.
+    L2fibFlushBd,
+    /// Forgets the MAC addresses learned on an interface.
+    L2fibFlushInt,
+    /// Forgets all MAC addresses, also those that were configured.
+    L2FibClearTable,
+    /// Requests the MAC addresses.
+    L2FibTableDump,
+    /// A MAC address.
+    L2FibTableDetails,
+    /// The kind of an event.
+    MacEventAction,
+    /// An event of a MAC address.
+    MacEntry,
+    /// Subscribes to events of MAC addresses that are learned, move and are forgotten, sets the
+    /// learn limit of all domains, and flushes learned addresses.
+    WantL2MacsEvents,
+    /// Subscribes to events of MAC addresses that are learned, move and are forgotten, and flushes
+    /// learned addresses.
+    WantL2MacsEvents2,
+    /// Events of MAC addresses.
+    L2MacsEvent,
+    /// Sets the interval at which the table is scanned for such events.
+    L2fibSetScanDelay,
 }
 
 fn fib_add_del(w: &World, _: &Caller<'_, World>, r: L2fibAddDel) -> Result<()> {
@@ -76,53 +87,6 @@ fn fib_add_del(w: &World, _: &Caller<'_, World>, r: L2fibAddDel) -> Result<()> {
         },
     };
     bridge.add_entry(w, mac, r.bd_id, new)
-}
-
-/// Forgets all learned MAC addresses.
-#[derive(Message)]
-pub struct L2fibFlushAll {}
-
-/// Forgets the MAC addresses learned in a bridge domain.
-#[derive(Message)]
-pub struct L2fibFlushBd {
-    /// The domain.
-    pub bd_id: u32,
-}
-
-/// Forgets the MAC addresses learned on an interface.
-#[derive(Message)]
-pub struct L2fibFlushInt {
-    /// The interface.
-    pub sw_if_index: InterfaceIndex,
-}
-
-/// Forgets all MAC addresses, also those that were configured.
-#[derive(Message)]
-pub struct L2FibClearTable {}
-
-/// Requests the MAC addresses.
-#[derive(Message)]
-#[msg(details)]
-pub struct L2FibTableDump {
-    /// The domain; all bits set for all.
-    pub bd_id: u32,
-}
-
-/// A MAC address.
-#[derive(Message)]
-pub struct L2FibTableDetails {
-    /// The domain.
-    pub bd_id: u32,
-    /// The address.
-    pub mac: MacAddress,
-    /// The interface that it is at; all bits set for a filter.
-    pub sw_if_index: InterfaceIndex,
-    /// It never moves.
-    pub static_mac: bool,
-    /// Frames from and to it are dropped.
-    pub filter_mac: bool,
-    /// It is the routed interface's.
-    pub bvi_mac: bool,
 }
 
 impl From<FibEntry> for L2FibTableDetails {
@@ -152,83 +116,6 @@ fn fib(
         let wanted = piece.into_iter().filter(is_wanted);
         wanted.map(|entry| Some(entry.into())).chain([None])
     }))
-}
-
-/// The kind of an event.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "MAC_EVENT_ACTION_API_")]
-pub enum MacEventAction {
-    /// It was learned.
-    Add = 0,
-    /// It was forgotten.
-    Delete = 1,
-    /// It is at another interface.
-    Move = 2,
-}
-
-/// An event of a MAC address.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MacEntry {
-    /// The interface that it is at.
-    pub sw_if_index: InterfaceIndex,
-    /// The address.
-    pub mac_addr: MacAddress,
-    /// The kind of the event.
-    pub action: MacEventAction,
-    /// Not used.
-    pub flags: u8,
-}
-
-/// Subscribes to events of MAC addresses that are learned, move and are forgotten, sets the learn
-/// limit of all domains, and flushes learned addresses.
-#[derive(Message)]
-#[msg(events(L2MacsEvent))]
-pub struct WantL2MacsEvents {
-    /// Addresses that are learned at most.
-    #[wire(default = "1000")]
-    pub learn_limit: u32,
-    /// From one scan of the table to the next, in units of 10 ms.
-    #[wire(default = "10")]
-    pub scan_delay: u8,
-    /// Addresses that an event has at most, in tens.
-    #[wire(default = "10")]
-    pub max_macs_in_event: u8,
-    /// True to subscribe, false to unsubscribe.
-    #[wire(default = "true")]
-    pub enable_disable: bool,
-    /// Returned in every event.
-    pub pid: u32,
-}
-
-/// Subscribes to events of MAC addresses that are learned, move and are forgotten, and flushes
-/// learned addresses.
-#[derive(Message)]
-pub struct WantL2MacsEvents2 {
-    /// Addresses that an event has at most, in tens.
-    #[wire(default = "10")]
-    pub max_macs_in_event: u8,
-    /// True to subscribe, false to unsubscribe.
-    #[wire(default = "true")]
-    pub enable_disable: bool,
-    /// Returned in every event.
-    pub pid: u32,
-}
-
-/// Events of MAC addresses.
-#[derive(Message)]
-pub struct L2MacsEvent {
-    /// The events, in any order.
-    #[count(n_macs: u32)]
-    pub mac: Vec<MacEntry>,
-}
-
-/// Sets the interval at which the table is scanned for such events.
-#[derive(Message)]
-pub struct L2fibSetScanDelay {
-    /// From one scan to the next, in units of 10 ms.
-    #[wire(default = "10")]
-    pub scan_delay: u16,
 }
 
 /// Starts or ends events for a client; `limits`: the learn limit and the scan delay, which only the

@@ -17,8 +17,7 @@ use msg::{Messages, Module};
 use net::api::InterfaceIndex;
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "l2", version: "3.3.0", crc: 0x1a53_d6cc, core: true, messages };
+pub static API: Module<World> = Module::core("l2", messages);
 
 fn messages(m: &mut Messages<World>) {
     domain::messages(m);
@@ -27,17 +26,9 @@ fn messages(m: &mut Messages<World>) {
     termination::messages(m);
 }
 
-msg::flags! {
+msg::messages! {
     /// The features that a bridge domain applies to frames.
-    pub struct BdFlags: u32 = enum "bd_flags" {
-        NONE = 0 => "BRIDGE_API_FLAG_NONE",
-        LEARN = 1 => "BRIDGE_API_FLAG_LEARN",
-        FWD = 2 => "BRIDGE_API_FLAG_FWD",
-        FLOOD = 4 => "BRIDGE_API_FLAG_FLOOD",
-        UU_FLOOD = 8 => "BRIDGE_API_FLAG_UU_FLOOD",
-        ARP_TERM = 16 => "BRIDGE_API_FLAG_ARP_TERM",
-        ARP_UFWD = 32 => "BRIDGE_API_FLAG_ARP_UFWD",
-    }
+    flags BdFlags,
 }
 
 /// The features that flags of messages name, by bit.

@@ -5,7 +5,7 @@ use crate::bridge::Bridge;
 use crate::termination::Sighting;
 use cli::{Error, Result, retval};
 use graph::World;
-use msg::{Caller, Message, Messages, Wire};
+use msg::{Caller, Messages};
 use net::api::{Address, InterfaceIndex, MacAddress};
 
 pub fn messages(m: &mut Messages<World>) {
@@ -18,25 +18,22 @@ pub fn messages(m: &mut Messages<World>) {
     m.answer::<L2ArpTermEvent>();
 }
 
-/// A host that a bridge domain answers for.
-#[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BdIpMac {
-    /// The domain.
-    pub bd_id: u32,
-    /// The host's IP address.
-    pub ip: Address,
-    /// Its MAC address.
-    pub mac: MacAddress,
-}
-
-/// Lets a bridge domain answer for a host, or no longer.
-#[derive(Message)]
-pub struct BdIpMacAddDel {
-    /// Answer.
-    #[wire(default = "true")]
-    pub is_add: bool,
-    /// For this host. Another MAC address replaces the one that is there.
-    pub entry: BdIpMac,
+msg::messages! {
+    /// A host that a bridge domain answers for.
+    BdIpMac,
+    /// Lets a bridge domain answer for a host, or no longer.
+    BdIpMacAddDel,
+    /// A bridge domain answers for no host any more.
+    BdIpMacFlush,
+    /// Requests the hosts that bridge domains answer for, configured or snooped.
+    BdIpMacDump,
+    /// A host that a bridge domain answers for.
+    BdIpMacDetails,
+    /// Subscribes to events of hosts that are detected in bridge domains with ARP termination.
+    WantL2ArpTermEvents,
+    /// A host was detected by its ARP or ND message. The same sighting isn't reported again within
+    /// 10 seconds.
+    L2ArpTermEvent,
 }
 
 fn add_del(w: &World, _: &Caller<'_, World>, r: BdIpMacAddDel) -> Result<()> {
@@ -45,28 +42,6 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: BdIpMacAddDel) -> Result<()> {
         true => bridge.set_host(w, bd_id, ip.into(), mac.into()),
         false => bridge.remove_host(w, bd_id, ip.into(), mac.into()),
     }
-}
-
-/// A bridge domain answers for no host any more.
-#[derive(Message)]
-pub struct BdIpMacFlush {
-    /// The domain.
-    pub bd_id: u32,
-}
-
-/// Requests the hosts that bridge domains answer for, configured or snooped.
-#[derive(Message)]
-#[msg(details)]
-pub struct BdIpMacDump {
-    /// The domain; all bits set for all.
-    pub bd_id: u32,
-}
-
-/// A host that a bridge domain answers for.
-#[derive(Message)]
-pub struct BdIpMacDetails {
-    /// The host.
-    pub entry: BdIpMac,
 }
 
 fn hosts(
@@ -79,28 +54,6 @@ fn hosts(
     Ok(all.map(|host| BdIpMacDetails {
         entry: BdIpMac { bd_id: host.id, ip: host.ip.into(), mac: host.mac.into() },
     }))
-}
-
-/// Subscribes to events of hosts that are detected in bridge domains with ARP termination.
-#[derive(Message)]
-#[msg(events(L2ArpTermEvent))]
-pub struct WantL2ArpTermEvents {
-    /// True to subscribe, false to unsubscribe.
-    pub enable: bool,
-    /// Returned in every event.
-    pub pid: u32,
-}
-
-/// A host was detected by its ARP or ND message. The same sighting isn't reported again within 10
-/// seconds.
-#[derive(Message)]
-pub struct L2ArpTermEvent {
-    /// Its IP address.
-    pub ip: Address,
-    /// Interface that it is attached to.
-    pub sw_if_index: InterfaceIndex,
-    /// Its MAC address.
-    pub mac: MacAddress,
 }
 
 impl From<Sighting> for L2ArpTermEvent {

@@ -85,7 +85,7 @@ fn clients_set_and_read_routes() {
     let group = mprefix("239.1.1.1", 32);
     let local = MfibPath {
         itf_flags: MfibItfFlags::FORWARD,
-        path: FibPath { kind: FibPathType::Local, sw_if_index: u32::MAX, ..FibPath::default() },
+        path: FibPath { r#type: FibPathType::Local, sw_if_index: u32::MAX, ..FibPath::default() },
     };
     let add = add_del(true, group, 1, &[to(1, 2), to(2, 4), local]);
     let index = call(&bench, add).expect("added").stats_index;
@@ -138,7 +138,7 @@ fn clients_set_and_read_routes() {
         Some(-7)
     );
     let mut drop = to(u32::MAX, 4);
-    drop.path.kind = FibPathType::BierImp;
+    drop.path.r#type = FibPathType::BierImp;
     assert_eq!(refused(add_del(true, group, 0, &[drop])), Some(-9));
     let mut elsewhere = add_del(true, group, 0, &[]);
     elsewhere.route.table_id = 5;

@@ -9,11 +9,10 @@ use crate::control::{self, NodeFilter};
 use crate::show::Traces;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Message, Messages, Module, Pending, Wire, retval};
+use msg::{Caller, Messages, Module, Pending, retval};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "tracedump", version: "0.2.0", crc: 0x56ab_f80a, core: false, messages };
+pub static API: Module<World> = Module::plugin("tracedump", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(set_filters);
@@ -32,36 +31,31 @@ fn messages(m: &mut Messages<World>) {
     function::messages(m);
 }
 
-/// Which traces are shown.
-#[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-#[wire(prefix = "TRACE_FF_")]
-pub enum TraceFilterFlag {
-    /// All.
-    None = 0,
-    /// Of packets that passed a node.
-    IncludeNode = 1,
-    /// Of packets that didn't.
-    ExcludeNode = 2,
-    /// Of packets that a classifier takes: refused.
-    IncludeClassifier = 3,
-    /// Of packets that it doesn't take: refused.
-    ExcludeClassifier = 4,
-}
-
-/// Shows only some of the traces.
-#[derive(Message)]
-pub struct TraceSetFilters {
-    /// Which.
-    pub flag: TraceFilterFlag,
-    /// So many at most.
-    pub count: u32,
-    /// The node.
-    #[wire(default = "4294967295")]
-    pub node_index: u32,
-    /// The classifier's table.
-    #[wire(default = "4294967295")]
-    pub classifier_table_index: u32,
+msg::messages! {
+    /// Which traces are shown.
+    TraceFilterFlag,
+    /// Shows only some of the traces.
+    TraceSetFilters,
+    /// Traces the next packets that a node brings in or gets, on each thread.
+    TraceCapturePackets,
+    /// Forgets all traces, and those asked for.
+    TraceClearCapture,
+    /// Forgets what is kept for this client: nothing is.
+    TraceClearCache,
+    /// Asks for traces from a place on; all bits set in both for none. A trace keeps its place
+    /// until traces are forgotten.
+    TraceDump,
+    /// A packet's trace.
+    #[derive(Debug)]
+    TraceDetails,
+    /// Where the traces ended.
+    #[derive(Debug, PartialEq)]
+    TraceDumpReply,
+    /// Asks for traces of a thread, or of all.
+    TraceV2Dump,
+    /// A packet's trace.
+    #[derive(Debug)]
+    TraceV2Details,
 }
 
 fn set_filters(w: &World, _: &Caller<'_, World>, r: TraceSetFilters) -> Result<()> {
@@ -80,82 +74,6 @@ fn set_filters(w: &World, _: &Caller<'_, World>, r: TraceSetFilters) -> Result<(
     let node = nodes::by_number(w, r.node_index)?.index;
     let passed = NodeFilter { include, node, count: r.count as usize };
     control::set_passed(w, Some(passed))
-}
-
-/// Traces the next packets that a node brings in or gets, on each thread.
-#[derive(Message)]
-pub struct TraceCapturePackets {
-    /// The input.
-    pub node_index: u32,
-    /// So many.
-    pub max_packets: u32,
-    /// Only those that the classifier accepts, if no expression decides; other filters count in
-    /// any case.
-    pub use_filter: bool,
-    /// Accepted: traces tell everything in any case.
-    pub verbose: bool,
-    /// Forget all traces before.
-    pub pre_capture_clear: bool,
-}
-
-/// Forgets all traces, and those asked for.
-#[derive(Message)]
-pub struct TraceClearCapture {}
-
-/// Forgets what is kept for this client: nothing is.
-#[derive(Message)]
-pub struct TraceClearCache {}
-
-/// Asks for traces from a place on; all bits set in both for none. A trace keeps its place until
-/// traces are forgotten.
-#[derive(Message)]
-#[msg(reply, details = TraceDetails)]
-pub struct TraceDump {
-    /// Accepted: nothing is kept for a client.
-    pub clear_cache: u8,
-    /// The thread.
-    pub thread_id: u32,
-    /// The place among its packets.
-    pub position: u32,
-    /// So many at most.
-    pub max_records: u32,
-}
-
-/// A packet's trace.
-#[derive(Message, Debug)]
-#[msg(head(client_index, context))]
-pub struct TraceDetails {
-    /// The thread that it came in on.
-    pub thread_id: u32,
-    /// Its place among that thread's.
-    pub position: u32,
-    /// Of the last that was asked for: its thread has more.
-    pub more_this_thread: u8,
-    /// Of the last that was asked for: other threads have more.
-    pub more_threads: u8,
-    /// There are no more.
-    pub done: u8,
-    /// As `position`.
-    pub packet_number: u32,
-    /// Its way, for people.
-    pub trace_data: String,
-}
-
-/// Where the traces ended.
-#[derive(Message, Debug, PartialEq)]
-pub struct TraceDumpReply {
-    /// The thread of the last.
-    pub last_thread_id: u32,
-    /// Its place.
-    pub last_position: u32,
-    /// Its thread has more.
-    pub more_this_thread: u8,
-    /// Other threads have more.
-    pub more_threads: u8,
-    /// No traces were asked for.
-    pub flush_only: u8,
-    /// There are no more.
-    pub done: u8,
 }
 
 type Stream<I, R> = Box<dyn Pending<World, (I, R)>>;
@@ -218,35 +136,6 @@ fn dump(
             });
         Ok((Box::new(details) as AllDetails, reply))
     }))
-}
-
-/// Asks for traces of a thread, or of all.
-#[derive(Message)]
-#[msg(details = TraceV2Details)]
-pub struct TraceV2Dump {
-    /// The thread; all bits set for all.
-    #[wire(default = "4294967295")]
-    pub thread_id: u32,
-    /// The first place among each thread's; all bits set for none.
-    pub position: u32,
-    /// So many of each thread at most.
-    #[wire(default = "50")]
-    pub max: u32,
-    /// Accepted: nothing is kept for a client.
-    pub clear_cache: bool,
-}
-
-/// A packet's trace.
-#[derive(Message, Debug)]
-pub struct TraceV2Details {
-    /// The thread that it came in on.
-    pub thread_id: u32,
-    /// Its place among that thread's.
-    pub position: u32,
-    /// Its thread has more.
-    pub more: bool,
-    /// Its way, for people.
-    pub trace_data: String,
 }
 
 type AllV2Details = Box<dyn Iterator<Item = TraceV2Details>>;

@@ -3,66 +3,24 @@
 
 use cli::{Error, Result};
 use graph::{NodeIndex, NodeInfo, World};
-use msg::{Caller, Message, Messages, Module, Str, retval};
+use msg::{Caller, Messages, Module, retval};
 
 /// The module.
-pub static API: Module<World> =
-    Module { name: "graph", version: "1.0.0", crc: 0xa0b3_fd1c, core: false, messages };
+pub static API: Module<World> = Module::plugin("graph", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.stream(get);
 }
 
-msg::flags! {
+msg::messages! {
     /// Properties of a node.
-    pub struct NodeFlag: u32 = enum "node_flag" {
-        FRAME_NO_FREE_AFTER_DISPATCH = 1 => "NODE_FLAG_FRAME_NO_FREE_AFTER_DISPATCH",
-        IS_OUTPUT = 2 => "NODE_FLAG_IS_OUTPUT",
-        IS_DROP = 4 => "NODE_FLAG_IS_DROP",
-        IS_PUNT = 8 => "NODE_FLAG_IS_PUNT",
-        IS_HANDOFF = 16 => "NODE_FLAG_IS_HANDOFF",
-        TRACE = 32 => "NODE_FLAG_TRACE",
-        SWITCH_FROM_INTERRUPT_TO_POLLING_MODE = 64 => "NODE_FLAG_SWITCH_FROM_INTERRUPT_TO_POLLING_MODE",
-        SWITCH_FROM_POLLING_TO_INTERRUPT_MODE = 128 => "NODE_FLAG_SWITCH_FROM_POLLING_TO_INTERRUPT_MODE",
-        TRACE_SUPPORTED = 256 => "NODE_FLAG_TRACE_SUPPORTED",
-    }
-}
-
-/// Asks for nodes: one by its number or name, or all that have one of the flags.
-#[derive(Message)]
-#[msg(reply, details)]
-pub struct GraphNodeGet {
-    /// Any: all nodes come in one answer.
-    pub cursor: u32,
-    /// The number; all bits set for none.
-    pub index: u32,
-    /// The name; empty for none.
-    pub name: Str<64>,
-    /// Flags; none for all nodes.
-    pub flags: NodeFlag,
-    /// Say where they send packets.
-    pub want_arcs: bool,
-}
-
-/// The end of the nodes.
-#[derive(Message)]
-pub struct GraphNodeGetReply {
-    /// All bits set.
-    pub cursor: u32,
-}
-
-/// A node.
-#[derive(Message)]
-pub struct GraphNodeDetails {
-    /// Its number.
-    pub index: u32,
-    /// Its name.
-    pub name: Str<64>,
-    /// Its properties.
-    pub flags: NodeFlag,
-    /// Nodes that it sends packets to, if that was asked for.
-    #[count(n_arcs: u32)]
-    pub arcs_out: Vec<u32>,
+    flags NodeFlag,
+    /// Asks for nodes: one by its number or name, or all that have one of the flags.
+    GraphNodeGet,
+    /// The end of the nodes.
+    GraphNodeGetReply,
+    /// A node.
+    GraphNodeDetails,
 }
 
 /// The node that was looked for, if there is one (else −63).
