@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Captures of the whole graph: packets that come out of tunnels, and packets that are dropped
-//! since an ICMP error tells their sender.
+//! Captures of the whole graph: packets that come out of tunnels, frames that interfaces get from a
+//! node, and packets that are dropped since an ICMP error tells their sender.
 
 use std::path::Path;
 
@@ -82,14 +82,19 @@ fn frame_to(port: usize, packet: &[u8]) -> Vec<u8> {
     [&port_mac(port).0[..], &peer_mac(port).0, &ethertype, packet].concat()
 }
 
-/// Runs a capture while a frame is received on p1; returns its packets.
-fn capture(rig: &mut Rig, what: &str, frame: &[u8]) -> Vec<Captured> {
+/// Runs a capture while a frame is received on p1; `end` ends it. Returns its packets.
+fn capture_until(rig: &mut Rig, what: &str, frame: &[u8], end: impl Fn(&mut Rig)) -> Vec<Captured> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("capture");
     rig.cli(&format!("pcap trace {what} max-bytes-per-pkt 2000 file {}", path.display()));
     rig.receive_all(1, &[frame.to_vec()]);
-    rig.cli("pcap trace off");
-    read(&path)
+    end(rig);
+    if path.exists() { read(&path) } else { Vec::new() }
+}
+
+/// The same for a capture that gets packets: without, its end is an error.
+fn capture(rig: &mut Rig, what: &str, frame: &[u8]) -> Vec<Captured> {
+    capture_until(rig, what, frame, |rig| _ = rig.cli("pcap trace off"))
 }
 
 /// Puts outer headers in front of a packet.
@@ -161,6 +166,84 @@ fn received_packets_of_tunnels_are_captured_on_the_tunnel() {
             }
         }
     }
+}
+
+/// Interfaces that get their frames from a node receive as devices do.
+#[test]
+fn frames_that_interfaces_get_from_a_node_are_captured_there() {
+    const LOOP: [u8; 6] = [0xde, 0xad, 0, 0, 0, 0];
+    let packet = || pkt::ip4("10.0.1.2", "10.9.0.2").udp(5, 6).payload("some bytes").build();
+    let to = |mac: &[u8], tags: &[u8]| [mac, &peer_mac(1).0, tags, &[8, 0], &packet()].concat();
+    let bridge = "create loopback interface
+        create bridge-domain 7
+        set interface state loop0 up
+        set interface l2 bridge loop0 7 bvi
+        set interface l2 bridge p1 7";
+    let pipe = "pipe create
+        set interface state pipe0 up
+        set interface l2 xconnect p1 pipe0.0
+        set interface l2 xconnect pipe0.0 p1";
+    let subs = "create sub-interfaces p1 5
+        create sub-interfaces p1 6 dot1q 6 inner-dot1q any
+        create sub-interfaces p1 7 default
+        set interface state p1.5 up";
+    let group = [&[0xff; 6][..], &to(&LOOP, &[])[6..]].concat();
+    let vlan = |id| to(&port_mac(1).0, &[0x81, 0, 0, id]);
+    let two = to(&port_mac(1).0, &[0x81, 0, 0, 6, 0x81, 0, 0, 9]);
+    for (lines, name, frame, seen) in [
+        // By the node that looks up stations, and by the one that floods.
+        (bridge, "loop0", to(&LOOP, &[]), true),
+        (bridge, "loop0", group, true),
+        (pipe, "pipe0.1", to(&LOOP, &[]), true),
+        (pipe, "pipe0.0", to(&LOOP, &[]), false),
+        // Tagged frames are captured as they have come, with all their tags.
+        (subs, "p1.5", vlan(5), true),
+        (subs, "p1.5", vlan(6), false),
+        (subs, "p1.5", to(&port_mac(1).0, &[]), false),
+        (subs, "p1.6", two, true),
+        (subs, "p1.7", vlan(8), true),
+        (subs, "p1.7", vlan(5), false),
+    ] {
+        let mut rig = Rig::new(plugins::ALL, 2);
+        rig.networks();
+        lines.lines().for_each(|line| _ = rig.cli(line.trim()));
+        let there = || Captured::received(name, ETHERNET, &frame);
+        let one = format!("rx intfc {name}");
+        if seen {
+            assert_eq!(capture(&mut rig, &one, &frame), [there()], "{name}");
+        } else {
+            let end = |rig: &mut Rig| _ = rig.refused("pcap trace off");
+            assert_eq!(capture_until(&mut rig, &one, &frame, end), [], "{name}");
+        }
+        // A tagged frame is one of its device, and captured once.
+        let mut all = vec![Captured::received("p1", ETHERNET, &frame)];
+        match name.strip_prefix("p1.") {
+            Some(_) => {}
+            None if lines == pipe => all.push(Captured::received("pipe0.1", ETHERNET, &frame)),
+            None => all.push(there()),
+        }
+        assert_eq!(capture(&mut rig, "rx intfc any", &frame), all, "{name}");
+        for i in rig.bench.world.get::<net::Interfaces>().list() {
+            let arc = rig.bench.world.arc("device-input").expect("there");
+            let left = rig.bench.world.features_of(arc, i.sw_if);
+            assert!(!left.contains(&"pcap-capture"), "{}", i.name);
+        }
+    }
+    // A loopback receives the frames that it sends.
+    let mut rig = Rig::new(plugins::ALL, 2);
+    rig.networks();
+    for line in [
+        "create loopback interface",
+        "set interface state loop0 up",
+        "set interface ip address loop0 10.9.0.1/24",
+        "ip neighbor loop0 10.9.0.2 02:00:00:00:00:22 static",
+    ] {
+        rig.cli(line);
+    }
+    let frame = to(&port_mac(1).0, &[]);
+    let sent = capture(&mut rig, "tx intfc loop0", &frame);
+    assert_eq!(sent.len(), 1);
+    assert_eq!(capture(&mut rig, "rx intfc loop0", &frame), sent);
 }
 
 /// RFC 1812 5.2.7, RFC 4443 3: the sender is told, and the packet itself is dropped.

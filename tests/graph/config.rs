@@ -43,7 +43,10 @@ impl Instance {
         let mut tree = tree();
         tree.add(GO).expect("a path of its own");
         let dir = tempfile::tempdir().expect("a temporary directory");
-        Self { bench: Bench::new(plugins::ALL), tree, dir }
+        let bench = Bench::new(plugins::ALL);
+        // A busy machine would let timers of one instance run out, and not of the other.
+        bench.world.clock.stop();
+        Self { bench, tree, dir }
     }
 
     fn run(&mut self, line: &str) -> Result<String, cli::Error> {
@@ -57,6 +60,8 @@ impl Instance {
                 self.bench.settle();
                 return result.map(|()| text.collect());
             }
+            // A command that waits for a time goes on at last.
+            self.bench.world.clock.adjust(1_000_000);
             self.bench.rt.turn(true);
             let _ = self.bench.world.processes.run(&self.bench.world);
         }
@@ -219,6 +224,31 @@ fn a_change_goes_on_behind_a_line_that_fails_and_reports_it() {
         "# tables\nip table add 7\nip table add 8\n",
         "the line behind it"
     );
+    // The failed line is pending, with its number, until it is run or another target lacks it.
+    let shown = |instance: &mut Instance| {
+        let json = instance.must("show config pending -j");
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        json["lines"].as_array().expect("a list").clone()
+    };
+    let row = |line: &serde_json::Value| {
+        ["state", "file", "line", "command", "reason"].map(|key| line[key].to_string())
+    };
+    let lines: Vec<_> = shown(&mut instance).iter().map(row).collect();
+    let text = |text: &str| format!("\"{text}\"");
+    assert_eq!(
+        lines,
+        [[
+            text("failed"),
+            text("target"),
+            "2".into(),
+            text("set interface state pg9 up"),
+            text("no interface is named `pg9'")
+        ]]
+    );
+    instance.must("create packet-generator interface pg9");
+    instance.must("retry config pending");
+    assert_eq!(shown(&mut instance).len(), 0);
+    instance.must("delete packet-generator interface pg9");
     // Wrong lines are found before anything is done.
     std::fs::write(&file, "set interface state pg9 up\n\n  set interfase x\n").expect("written");
     let error = instance.run(&format!("go to {}", file.display())).expect_err("a wrong line");

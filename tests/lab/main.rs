@@ -39,6 +39,7 @@ mod restart;
 mod six;
 mod star;
 mod stats;
+mod supers;
 mod tunnels;
 mod udp;
 mod urpf;

@@ -17,8 +17,10 @@
 //!
 //! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that
 //! a thread carries out between two turns; the thread returns objects that it no longer uses, and a
-//! thread of its own drops them, because closing takes time.
+//! helper thread drops them, because closing takes time. A driver has that thread open what takes
+//! time ([`aside()`]).
 
+mod aside;
 mod burst;
 mod event;
 mod feed;
@@ -38,6 +40,7 @@ mod tests;
 mod tx;
 mod world_ref;
 
+pub use aside::{aside, close, collect};
 pub use burst::Burst;
 pub use event::Event;
 pub use feed::Pieces;
@@ -50,4 +53,4 @@ pub use offload::{TxOffloads, left, note};
 pub use queues::RxQueues;
 pub use software::{Range, Segmenter, finish_checksum};
 pub use tx::{Handed, Loss, Tx, TxQueue, TxQueues, TxTo};
-pub use world_ref::{STATE, close, collect, end, loaded, start};
+pub use world_ref::{STATE, end, loaded, start};

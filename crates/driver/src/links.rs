@@ -2,7 +2,7 @@
 //! The host's links that interfaces depend on: one process follows the kernel's notifications for
 //! all of them.
 
-use crate::world_ref::DropQueue;
+use crate::aside::Aside;
 use graph::{Process, Shared, Sleep, SwIfIndex, Wake, World};
 use netlink::{Ethtool, Link, LinkEvent, Monitor, Namespace, Rtnl};
 use std::io;
@@ -136,7 +136,7 @@ impl Links {
             // To enter a namespace takes a privilege, even for one's own.
             let (monitor, rtnl, ethtool) =
                 namespace.map_or_else(make, |namespace| namespace.run(make))?;
-            world.processes.watch(&monitor, &world.get::<DropQueue>().signal)?;
+            world.processes.watch(&monitor, &world.get::<Aside>().signal)?;
             inner.namespaces.push(WatchedNamespace { id, monitor, rtnl, ethtool });
         }
         let namespace =
@@ -237,7 +237,7 @@ impl Process for LinkMonitor {
     }
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
-        world.get::<DropQueue>().empty();
+        world.get::<Aside>().run(world);
         for (user, sw_if, changes) in world.get::<Links>().read() {
             user.link_changed(world, sw_if, changes);
         }

@@ -5,8 +5,9 @@
 //! queue follows: polls it or not, hands it on to another thread, gives it back. So no thread waits
 //! for another, and orders that cross end well.
 
+use crate::aside::Aside;
 use crate::input::{PollInput, RxQueue, Slot};
-use crate::world_ref::{DropQueue, WorldRef};
+use crate::world_ref::WorldRef;
 use cli::Error;
 use graph::{InputMode, NodeIndex, Runtime, Shared, SwIfIndex, ThreadIndex, World};
 use std::marker::PhantomData;
@@ -236,7 +237,7 @@ fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, world_ref: &Arc<WorldRe
         slot.lent = None;
         let Some(world) = world_ref.world() else { continue };
         if gone {
-            world.get::<DropQueue>().put(slot);
+            world.get::<Aside>().put(slot);
         } else {
             let world_ref = world_ref.clone();
             world.on_thread(request.thread(), move |rt| arrive(rt, node, &world_ref, slot));

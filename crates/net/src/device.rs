@@ -43,7 +43,7 @@ pub trait Device: Send + Sync + 'static {
 
     /// The arc that its received frames start, at whose end is `ethernet-input`.
     fn input_arc(&self) -> &'static str {
-        "device-input"
+        if self.is_tunnel() { "tunnel-input-ethernet" } else { "device-input" }
     }
 
     /// Sets the admin state, up or down.

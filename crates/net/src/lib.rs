@@ -28,6 +28,7 @@ pub mod drive;
 mod event;
 pub mod fib;
 mod flow_owner;
+mod frame_input;
 mod implied;
 mod interface;
 mod link_local;
@@ -61,6 +62,7 @@ pub use fib::{
     RouteIndex, RouteTables, Routes, Source, Sources, TableIndex, TableRef, Tracked,
 };
 pub use flow_owner::FlowOwners;
+pub use frame_input::FrameInput;
 pub use implied::{implied_table, imply};
 pub use interface::{
     BackboneRewrite, Column, FrameTags, FrameTakers, Gso, IfKind, Implied, Interface, Interfaces,

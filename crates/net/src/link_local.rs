@@ -69,8 +69,8 @@ fn of_mac(MacAddr([a, b, c, d, e, f]): MacAddr) -> Ipv6Addr {
     Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(id))
 }
 
-/// The address of an interface without MAC address: its identifier is a hash of the name, stable
-/// over restarts (RFC 7217's aim).
+/// The address of an interface without MAC address: its identifier is a hash of the name that the
+/// interface was made with, stable over restarts and new names (RFC 7217's aim).
 fn of_name(name: &str) -> Ipv6Addr {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
@@ -81,7 +81,7 @@ fn of_name(name: &str) -> Ipv6Addr {
 fn usual(interface: &Interface) -> Ipv6Addr {
     match interface.kind {
         IfKind::Ethernet => of_mac(interface.mac),
-        _ => of_name(&interface.name),
+        _ => of_name(&interface.original.name),
     }
 }
 
@@ -224,7 +224,7 @@ impl LinkLocals {
             self.all().remove(&sw_if);
             return self.fib.unmake_table(world, table);
         }
-        let table = self.fib.add_link_table(world, sw_if, &format!("ip6-ll:{}", interface.name))?;
+        let table = self.fib.add_link_table(world, sw_if)?;
         let (address, is_set) =
             here.map_or_else(|| (usual(&interface), false), |here| (here.address, here.is_set));
         self.all().insert(sw_if, LinkLocal { address, table: Some(table), is_set, hold: None });

@@ -3,10 +3,11 @@
 //! itself is refused (−155).
 
 use crate::control::{self, Create, Hosts};
+use crate::device::NewHost;
 use crate::{Config, Mode};
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module};
+use msg::{Caller, Messages, Module, Pending};
 use net::Interfaces;
 use net::api::{InterfaceIndex, MacAddress};
 use wire::MacAddr;
@@ -14,25 +15,26 @@ use wire::MacAddr;
 /// The module.
 pub static API: Module<World> = Module::plugin("af_packet", messages);
 
+type Made<R> = Result<Box<dyn Pending<World, R>>>;
+
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketCreate| {
+    m.call_later(|w: &World, _: &Caller<'_, World>, r: AfPacketCreate| -> Made<_> {
         let mac = given(r.hw_addr, r.use_random_hw_addr);
         let new =
             Create { config: Config::new(r.host_if_name.0), mac, offloads: true, force: false };
-        Ok(AfPacketCreateReply { sw_if_index: control::create(w, new)?.into() })
+        Ok(Box::new(control::create(w, new)?))
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketCreateV2| {
+    m.call_later(|w: &World, _: &Caller<'_, World>, r: AfPacketCreateV2| -> Made<_> {
         let mac = given(r.hw_addr, r.use_random_hw_addr);
         let config = Config { rx_queues: r.num_rx_queues.max(1), ..Config::new(r.host_if_name.0) };
-        let sw_if = create(w, config, mac, AfPacketFlags(r.flags))?;
-        Ok(AfPacketCreateV2Reply { sw_if_index: sw_if.into() })
+        Ok(Box::new(create(w, config, mac, AfPacketFlags(r.flags))?))
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketCreateV3| {
+    m.call_later(|w: &World, _: &Caller<'_, World>, r: AfPacketCreateV3| -> Made<_> {
         let mac = given(r.hw_addr, r.use_random_hw_addr);
         let mode = if r.mode == AfPacketMode::Ip { Mode::Ip } else { Mode::Ethernet };
         let config =
             Config { rx_queues: r.num_rx_queues.max(1), mode, ..Config::new(r.host_if_name.0) };
-        Ok(AfPacketCreateV3Reply { sw_if_index: create(w, config, mac, r.flags)?.into() })
+        Ok(Box::new(create(w, config, mac, r.flags)?))
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketDelete| {
         control::delete(w, r.host_if_name.as_str())
@@ -59,7 +61,7 @@ fn create(
     config: Config,
     mac: Option<MacAddr>,
     flags: AfPacketFlags,
-) -> Result<SwIfIndex> {
+) -> Result<NewHost> {
     let qdisc_bypass = flags.has(AfPacketFlags::QDISC_BYPASS);
     let new = Create {
         config: Config { qdisc_bypass, ..config },
@@ -97,4 +99,22 @@ msg::messages! {
     /// A host interface.
     #[derive(Debug)]
     AfPacketDetails,
+}
+
+impl From<SwIfIndex> for AfPacketCreateReply {
+    fn from(sw_if: SwIfIndex) -> Self {
+        Self { sw_if_index: sw_if.into() }
+    }
+}
+
+impl From<SwIfIndex> for AfPacketCreateV2Reply {
+    fn from(sw_if: SwIfIndex) -> Self {
+        Self { sw_if_index: sw_if.into() }
+    }
+}
+
+impl From<SwIfIndex> for AfPacketCreateV3Reply {
+    fn from(sw_if: SwIfIndex) -> Self {
+        Self { sw_if_index: sw_if.into() }
+    }
 }

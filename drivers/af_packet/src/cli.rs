@@ -2,10 +2,10 @@
 //! The commands: parse, call, print.
 
 use crate::control::{self, Create, Hosts};
+use crate::device::NewHost;
 use crate::{Config, Mode, Version};
 use cli::{Command, Error, Matches, Output};
 use graph::World;
-use net::Interfaces;
 use netlink::Rtnl;
 
 pub const COMMANDS: &[Command<World>] = &[
@@ -71,9 +71,9 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         offloads: !m.flag("cksum-gso-disable"),
         force: m.flag("force"),
     };
-    let sw_if = control::create(w, new).map_err(|e| e.at(m.span("ifname")))?;
-    let name = w.get::<Interfaces>().name(sw_if);
-    Ok(Output::both(name.clone(), serde_json::json!({ "name": name, "sw_if_index": sw_if.0 })))
+    let at = m.span("ifname");
+    let new = control::create(w, new).map_err(|e| e.at(at.clone()))?;
+    Ok(Output::task(NewHost { at, ..new }))
 }
 
 fn delete(w: &World, m: &Matches) -> Result<Output, Error> {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs.
 
-use crate::device::{HostDevice, Made, failed};
-use crate::{Config, HostInterface, Mode};
+use crate::device::{HostDevice, Made, NewHost, failed, refused};
+use crate::{Config, Mode, TxQueue};
 use cli::Error;
 use driver::{Links, TxOffloads, TxQueues};
 use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
 use msg::retval;
 use net::{IfKind, Interfaces, NewInterface};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard};
 use wire::MacAddr;
 
@@ -68,23 +67,16 @@ impl Hosts {
 /// The MTU of an interface that was never there.
 const UNKNOWN_MTU: u16 = 1500;
 
-fn refused(error: &std::io::Error) -> Error {
-    let retval = match error.kind() {
-        ErrorKind::NotFound | ErrorKind::InvalidInput => retval::INVALID_INTERFACE,
-        _ => retval::SYSCALL_ERROR_1,
-    };
-    Error::failed(error.to_string()).retval(retval)
-}
-
 /// Makes `host-NAME` of the kernel's interface NAME. It is down at first.
 ///
 /// While a saved configuration is loaded, one whose interface in the kernel is missing is made all
-/// the same, and waits for it.
+/// the same, and waits for it. A helper thread opens it: what it returns is a task that ends with
+/// that, or with the kernel's error, and then there is no such interface.
 ///
 /// # Errors
 /// A name that is in use here, or doesn't exist in the kernel; an interface that the host needs
 /// itself ([`driver::refuse_used`]); what the kernel says.
-pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
+pub fn create(world: &World, new: Create) -> Result<NewHost, Error> {
     let Create { mut config, mac, offloads, force } = new;
     let hosts = world.get::<Hosts>();
     let host_name = config.name.clone();
@@ -97,31 +89,32 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
             .retval(retval::INVALID_VALUE));
     }
     let mut rtnl = netlink::Rtnl::new().map_err(failed("rtnetlink"))?;
-    // A name that the kernel doesn't know is refused below.
-    if !force && let Ok(link) = rtnl.link(&host_name) {
-        driver::refuse_used(&mut rtnl, &link, true)?;
+    let link = match rtnl.link(&host_name) {
+        Ok(link) => Some(link),
+        // A device may come late or have died: what was configured on it isn't lost.
+        Err(error) if error.raw_os_error() == Some(libc::ENODEV) && world.is_restoring() => None,
+        Err(error) => {
+            return Err(Error::failed(format!("host interface {host_name}: {error}"))
+                .retval(retval::INVALID_INTERFACE));
+        }
+    };
+    if let Some(link) = &link {
+        config.check(link).map_err(|error| refused(&error))?;
+        if !force {
+            driver::refuse_used(&mut rtnl, link, true)?;
+        }
     }
     config.tx_queues = u16::try_from(world.threads()).unwrap_or(u16::MAX);
-    let open = match HostInterface::open(&config) {
-        Ok(open) => Some(open),
-        // A device may come late or have died: what was configured on it isn't lost.
-        Err(error) if error.kind() == ErrorKind::NotFound && world.is_restoring() => None,
-        Err(error) => return Err(refused(&error)),
-    };
     let tx_offloads = if offloads { TxOffloads::ALL } else { TxOffloads::default() };
-    let link = open.as_ref().map(|open| open.link.clone());
     let kernels = link.as_ref().and_then(|link| link.mac);
     let (given, mac) = (mac, mac.unwrap_or_else(|| driver::own_mac(&host_name, kernels)));
     let (ip, queues) = (config.mode == Mode::Ip, config.rx_queues);
     let made = Made { mac: given, tx_offloads, force };
-    let device = match open {
-        Some(open) => HostDevice::new(config, mac, made, open),
-        None => HostDevice::waiting(config, mac, made).map(|device| (device, vec![], vec![])),
-    };
-    let (device, rx, tx) = device.map_err(failed(&format!("host interface {host_name}")))?;
-    let device = Arc::new(device);
+    let device = HostDevice::new(config, mac, made, link.clone())
+        .map_err(failed(&format!("host interface {host_name}")))?;
+    let name = format!("host-{host_name}");
     let interface = NewInterface {
-        name: format!("host-{host_name}"),
+        name: name.clone(),
         kind: if ip { IfKind::Ip } else { IfKind::Ethernet },
         device: device.clone(),
         mac,
@@ -129,29 +122,25 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         link_up: link.as_ref().is_some_and(netlink::Link::is_link_up),
     };
     let interfaces = world.get::<Interfaces>();
-    let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, tx_offloads))?;
+    let none = Vec::<TxQueue>::new();
+    let sw_if = interfaces.create(world, interface, TxQueues::make(none, ip, tx_offloads))?;
     device.tx.set_node(interfaces.get(sw_if)?.tx);
-    link.iter().for_each(|link| device.take(world, link));
-    let news = failed("news of the host's links");
+    device.rx.reserve(world, sw_if, ip, queues);
+    hosts.all().insert(host_name.clone(), (sw_if, device.clone()));
+    // The first news of the link has it opened.
     let links = world.get::<Links>();
-    let started = match &link {
-        Some(link) => device.rx.open(world, sw_if, ip, rx).and_then(|()| {
-            links.follow(world, None, link.index, sw_if, device.clone()).map_err(news)
-        }),
-        None => {
-            device.rx.reserve(world, sw_if, ip, queues);
-            links.await_link(world, &host_name, sw_if, device.clone()).map_err(news)
-        }
+    let followed = match &link {
+        Some(link) => links.follow(world, None, link.index, sw_if, device.clone()),
+        None => links.await_link(world, &host_name, sw_if, device.clone()),
     };
-    if let Err(error) = started {
-        interfaces.delete(world, sw_if)?;
-        return Err(error);
+    if let Err(error) = followed {
+        delete(world, &host_name)?;
+        return Err(failed("news of the host's links")(error));
     }
     if link.is_none() {
         log::warn!(target: "af_packet", "host-{host_name}: the host has no such interface: opened when it comes");
     }
-    hosts.all().insert(host_name, (sw_if, device));
-    Ok(sw_if)
+    Ok(NewHost { device, sw_if, name, at: None, wake: None })
 }
 
 /// Says which host interfaces there are.

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A host interface as the model of interfaces sees it.
 
-use crate::{Config, Control, HostInterface, Membership, Mode, RxQueue, TxQueue, Version};
+mod open;
+
+use crate::{Config, Control, Membership, Mode, RxQueue, TxQueue, Version};
 use cli::{Error, retval};
-use driver::{LinkChange, LinkUser, Netdevs, RxQueues, TxOffloads, TxQueues};
+use driver::{Netdevs, RxQueues, TxOffloads, TxQueues};
 use graph::{Section, SwIfIndex, World};
-use net::{Device, Interfaces, MtuKind};
+use net::Device;
 use netlink::{Link, Rtnl};
 use std::io;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use wire::MacAddr;
+
+use open::Opening;
+pub use open::{NewHost, refused};
 
 /// The settings that an interface was made with.
 #[derive(Clone, Copy)]
@@ -23,6 +28,7 @@ pub struct Made {
 }
 
 pub struct HostDevice {
+    me: Weak<Self>,
     pub rx: RxQueues<RxQueue>,
     pub tx: TxQueues<TxQueue>,
     state: Mutex<State>,
@@ -45,6 +51,10 @@ struct State {
     taken: bool,
     /// The kernel's interface has never been there: its address and its MTU aren't known.
     unseen: bool,
+    opening: Opening,
+    /// Number of times that it was opened or released: what is opened for an earlier one is of no
+    /// use.
+    attempt: u64,
 }
 
 /// Host interfaces are those of the daemon's network namespace.
@@ -55,62 +65,39 @@ pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
     move |error| Error::failed(format!("{doing}: {error}")).retval(retval::SYSCALL_ERROR_1)
 }
 
-/// Configures an interface that was opened: it receives frames for our own address and for groups,
-/// but none before it is taken up.
-fn prepare(control: &Control, mode: Mode, mac: MacAddr, promiscuous: bool) -> io::Result<()> {
-    control.set_receiving(false)?;
-    if mode == Mode::Ethernet {
-        control.membership(Membership::Unicast(mac), true)?;
-        control.membership(Membership::AllMulticast, true)?;
-        if promiscuous {
-            control.membership(Membership::Promiscuous, true)?;
-        }
-    }
-    Ok(())
-}
-
 impl HostDevice {
-    /// Takes over an interface that was just opened; its queues are returned.
+    /// A device whose interface in the kernel isn't open yet; without a link, it isn't there.
     pub fn new(
         config: Config,
         mac: MacAddr,
         made: Made,
-        open: HostInterface,
-    ) -> io::Result<(Self, Vec<RxQueue>, Vec<TxQueue>)> {
-        let HostInterface { link, rx, tx, control } = open;
-        prepare(&control, config.mode, mac, false)?;
-        let this = Self::with(config, mac, made, link, Some(control))?;
-        Ok((this, rx, tx))
-    }
-
-    /// A device whose interface in the kernel isn't there yet.
-    pub fn waiting(config: Config, mac: MacAddr, made: Made) -> io::Result<Self> {
-        let link = Link { name: config.name.clone(), ..Link::default() };
-        Self::with(config, mac, made, link, None)
-    }
-
-    fn with(
-        config: Config,
-        mac: MacAddr,
-        made: Made,
-        link: Link,
-        control: Option<Control>,
-    ) -> io::Result<Self> {
+        link: Option<Link>,
+    ) -> io::Result<Arc<Self>> {
         let state = State {
             senders: config.tx_queues.into(),
-            config,
             tx_offloads: made.tx_offloads,
             rtnl: Rtnl::new()?,
-            link,
-            unseen: control.is_none(),
-            control,
+            unseen: link.is_none(),
+            opening: match link {
+                Some(_) => Opening::New,
+                None => Opening::Idle,
+            },
+            link: link.unwrap_or_else(|| Link { name: config.name.clone(), ..Link::default() }),
+            config,
+            control: None,
             up: false,
             promiscuous: false,
             mac,
             made,
             taken: false,
+            attempt: 0,
         };
-        Ok(Self { rx: RxQueues::default(), tx: TxQueues::default(), state: Mutex::new(state) })
+        Ok(Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            rx: RxQueues::default(),
+            tx: TxQueues::default(),
+            state: Mutex::new(state),
+        }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -128,6 +115,7 @@ impl HostDevice {
     /// Closes the kernel's interface, and restores it if it is `there`.
     fn release(&self, world: &World, there: bool) {
         let mut state = self.state();
+        (state.opening, state.attempt) = (Opening::Idle, state.attempt + 1);
         if let Some(control) = state.control.take() {
             driver::close(world, control);
         }
@@ -180,7 +168,7 @@ impl HostDevice {
             line += " force";
         }
         lines.push(line, format!("delete host-interface name {name}"));
-        if state.control.is_none() {
+        if state.control.is_none() && !matches!(state.opening, Opening::Runs { .. }) {
             lines.waits(format!(
                 "the host has no interface {}: opened when it comes",
                 state.config.name
@@ -203,60 +191,6 @@ impl HostDevice {
             let line = format!("set host-interface qdisc-bypass {name}");
             lines.push(format!("{line} enable"), format!("{line} disable"));
         }
-    }
-
-    /// The kernel's interface is there, or there again: opens it, and gives it all that was set
-    /// meanwhile.
-    fn reopen(&self, world: &World, sw_if: SwIfIndex, link: &mut Link) -> io::Result<()> {
-        let interfaces = world.get::<Interfaces>();
-        let text = |error: Error| io::Error::other(error.to_string());
-        {
-            let mut state = self.state();
-            if !state.made.force {
-                driver::refuse_used(&mut state.rtnl, link, true).map_err(text)?;
-            }
-            state.link = link.clone();
-        }
-        self.take(world, link);
-        if self.state().unseen {
-            let (name, given) = {
-                let state = self.state();
-                (state.config.name.clone(), state.made.mac)
-            };
-            let mac = given.unwrap_or_else(|| driver::own_mac(&name, link.mac));
-            interfaces
-                .note_made(world, sw_if, mac, link.mtu.min(u16::MAX.into()) as u16)
-                .map_err(text)?;
-            let mut state = self.state();
-            (state.mac, state.unseen) = (interfaces.get(sw_if).map_err(text)?.mac, false);
-        }
-        let (config, mac, promiscuous, up) = {
-            let state = self.state();
-            (state.config.clone(), state.mac, state.promiscuous, state.up)
-        };
-        let mtu = interfaces.get(sw_if).map_err(text)?.mtu.configured;
-        if let Some(mtu) = mtu.map(u32::from).filter(|mtu| *mtu != link.mtu) {
-            let netdevs = world.get::<Netdevs>();
-            netdevs.set_mtu(&mut self.state().rtnl, OWN_NETNS, link, mtu)?;
-            link.mtu = mtu;
-        }
-        if up && !link.is_admin_up() {
-            world.get::<Netdevs>().set_up(&mut self.state().rtnl, OWN_NETNS, link)?;
-        }
-        let open = HostInterface::open(&config)?;
-        prepare(&open.control, config.mode, mac, promiscuous)?;
-        let ip = config.mode == Mode::Ip;
-        self.rx
-            .open(world, sw_if, ip, open.rx)
-            .map_err(|error| io::Error::other(error.to_string()))?;
-        if up {
-            open.control.set_receiving(true)?;
-        }
-        self.rx.set_up(world, up).map_err(|error| io::Error::other(error.to_string()))?;
-        self.tx.open(world, open.tx);
-        let mut state = self.state();
-        (state.control, state.link) = (Some(open.control), link.clone());
-        Ok(())
     }
 }
 
@@ -346,6 +280,7 @@ impl Device for HostDevice {
             Version::V3 => 3,
         };
         let there = match (control, link.is_admin_up()) {
+            (None, _) if matches!(state.opening, Opening::Runs { .. }) => "being opened",
             (None, _) if state.unseen => "missing: opened when it comes",
             (None, _) => "gone: opened again when it comes back",
             (_, true) => "up",
@@ -367,50 +302,11 @@ impl Device for HostDevice {
     fn delete(&self, world: &World) {
         self.rx.close(world);
         self.tx.close(world);
+        let was_opening = matches!(self.state().opening, Opening::Runs { .. });
         self.release(world, true);
-    }
-}
-
-impl LinkUser for HostDevice {
-    fn link_changed(&self, world: &World, sw_if: SwIfIndex, news: LinkChange) {
-        let interfaces = world.get::<Interfaces>();
-        let Ok(interface) = interfaces.get(sw_if) else { return };
-        let name = &interface.name;
-        // One that couldn't be opened when it came is tried again when something about it changes.
-        let news = match news {
-            LinkChange::Is(link) if self.state().control.is_none() => LinkChange::Back(link),
-            news => news,
-        };
-        let link = match news {
-            LinkChange::Is(link) => {
-                self.state().link = link.clone();
-                link
-            }
-            LinkChange::Gone => {
-                self.release(world, false);
-                let before = self.state().link.name.clone();
-                log::warn!(target: "af_packet", "{name}: the host's interface {before} is gone");
-                self.rx.close(world);
-                self.tx.close(world);
-                let _ = interfaces.set_link(world, sw_if, false);
-                return;
-            }
-            LinkChange::Back(mut link) => match self.reopen(world, sw_if, &mut link) {
-                Ok(()) => {
-                    log::info!(target: "af_packet", "{name}: the host's interface {} is there", link.name);
-                    link
-                }
-                Err(error) => {
-                    log::error!(target: "af_packet", "{name}: the host's interface {} is there, but: {error}", link.name);
-                    return;
-                }
-            },
-        };
-        let mtu = link.mtu.min(u16::MAX.into()) as u16;
-        if interface.mtu_of(MtuKind::Link) != mtu {
-            let _ = interfaces.note_mtu(world, sw_if, mtu);
+        if was_opening {
+            let error = Error::failed("it was deleted while it was being opened");
+            self.state().opening = Opening::Failed(error);
         }
-        // The interface is there: it was looked up above, on this thread.
-        let _ = interfaces.set_link(world, sw_if, link.is_link_up());
     }
 }

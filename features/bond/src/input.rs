@@ -4,8 +4,8 @@
 use crate::hash::payload;
 use crate::state::{Acceptance, Bonds};
 use buffer::Buffer;
-use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, World};
-use net::{IfFlags, IfLanes, Interfaces};
+use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use net::{FrameInput, IfFlags, Interfaces};
 use std::fmt;
 use std::sync::Arc;
 use wire::describe::{Layer, describe};
@@ -14,9 +14,7 @@ use wire::{EtherType, MacAddr};
 pub struct BondInput {
     bonds: Arc<Bonds>,
     interfaces: Arc<Interfaces>,
-    lanes: Arc<IfLanes>,
-    device_input: ArcIndex,
-    ethernet_input: NodeIndex,
+    input: FrameInput,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -64,13 +62,7 @@ impl Trace for BondTrace {
 
 impl Build for BondInput {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self {
-            bonds: world.get(),
-            interfaces: world.get(),
-            lanes: IfLanes::of(world, thread),
-            device_input: world.arc("device-input").expect("a feature of the arc"),
-            ethernet_input: world.node("ethernet-input").expect("the end of the arc"),
-        }
+        Self { bonds: world.get(), interfaces: world.get(), input: FrameInput::new(world, thread) }
     }
 }
 
@@ -110,9 +102,8 @@ impl BondInput {
             return To::Down;
         }
         b.rx_if = member.bond;
-        self.lanes.rx.frame(b.rx_if as usize, b);
         cx.count(To::Received, 1);
-        To::Bond(cx.start_arc(self.device_input, b.rx_if, b).unwrap_or(self.ethernet_input))
+        To::Bond(self.input.receive(b, cx))
     }
 }
 

@@ -74,9 +74,11 @@ impl BondTx {
         }
     }
 
-    /// The output node of a member; `NoMember` for an interface that has been deleted.
+    /// The output node of a member, which may be one that several interfaces share; `NoMember` for
+    /// an interface that has been deleted.
     #[inline(always)]
-    fn output(&self, member: u32, turn: &Turn<'_>) -> To {
+    fn output(&self, b: &mut Buffer, member: u32, turn: &Turn<'_>) -> To {
+        b.tx_if = member;
         let view = self.interfaces.views(turn).get(member as usize);
         view.map_or(To::NoMember, |view| To::Node(view.output))
     }
@@ -105,7 +107,7 @@ impl BondTx {
         }
         let members = view.active.iter().copied();
         let copied =
-            copy_to_each(b, members, To::NoMember, cx, |_, member, _| self.output(member, turn));
+            copy_to_each(b, members, To::NoMember, cx, |b, member, _| self.output(b, member, turn));
         cx.count(To::NoBuffer, copied.missing as u64);
     }
 }
@@ -152,7 +154,7 @@ impl Node for BondTx {
                 },
             );
         }
-        self.output(member, turn)
+        self.output(b, member, turn)
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {

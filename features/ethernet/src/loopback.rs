@@ -7,7 +7,7 @@ use crate::types::Types;
 use buffer::Buffer;
 use cli::Error;
 use graph::{Cx, Next, Node, NodeIndex, RunningConfig, Shared, SwIfIndex, World};
-use net::{Device, IfFlags, IfKind, IfLanes, Interfaces, NewInterface, OriginalSettings};
+use net::{Device, FrameInput, IfFlags, IfKind, Interfaces, NewInterface, OriginalSettings};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
@@ -175,14 +175,21 @@ fn create_kind(
     };
     let made = world.get::<Interfaces>().create(world, new, |world, thread, sw_if| LoopbackTx {
         sw_if: sw_if.0,
-        lanes: IfLanes::of(world, thread),
+        input: FrameInput::new(world, thread),
         interfaces: world.get(),
         types: world.get(),
     });
-    if made.is_err() {
-        world.get::<Loopbacks>().with(kind, |numbers| numbers.give(instance));
+    match made {
+        Ok(sw_if) => {
+            let tx = world.get::<Interfaces>().get(sw_if)?.tx;
+            world.link(&world.node_name(tx), "ethernet-input").map_err(Error::failed)?;
+            Ok(sw_if)
+        }
+        Err(error) => {
+            world.get::<Loopbacks>().with(kind, |numbers| numbers.give(instance));
+            Err(error)
+        }
     }
-    made
 }
 
 /// Says which loopback interfaces there are.
@@ -236,18 +243,17 @@ fn delete_kind(world: &World, kind: LoopbackKind, sw_if: SwIfIndex) -> Result<()
 
 struct LoopbackTx {
     sw_if: u32,
-    lanes: Arc<IfLanes>,
+    input: FrameInput,
     interfaces: Arc<Interfaces>,
     types: Arc<Types>,
 }
 
 #[derive(Next, Clone, Copy)]
 enum To {
-    /// To its bridge domain.
+    /// To its bridge domain; otherwise to the first feature of received frames, or
+    /// `ethernet-input`.
     #[dynamic]
-    Switched(NodeIndex),
-    #[next("ethernet-input")]
-    Back,
+    Node(NodeIndex),
     /// packet has come back too often
     #[drop]
     Looped,
@@ -269,9 +275,8 @@ impl Node for LoopbackTx {
             && view.is_some_and(|view| view.flags.contains(IfFlags::BVI))
         {
             b.mark_l2();
-            return To::Switched(l2);
+            return To::Node(l2);
         }
-        self.lanes.rx.frame(self.sw_if as usize, b);
-        To::Back
+        To::Node(self.input.receive(b, cx))
     }
 }

@@ -8,7 +8,7 @@ use crate::state::{Domain, Member};
 use crate::storm::Class;
 use buffer::{Buffer, Flags, Owned};
 use driver::finish_checksum;
-use graph::{Build, Copies, Cx, Next, Node, ThreadIndex, Trace, World, copy_to_each};
+use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World, copy_to_each};
 use stats::Lane;
 use std::fmt;
 use std::sync::Arc;
@@ -27,8 +27,9 @@ pub struct L2Flood {
 pub enum To {
     #[next("l2-output")]
     Output,
-    #[next("ethernet-input")]
-    Bvi,
+    /// The BVI receives it.
+    #[dynamic]
+    Bvi(NodeIndex),
     /// frames that wait until copies of others have left
     #[next("l2-flood", count)]
     Again,
@@ -129,10 +130,9 @@ impl L2Flood {
 
     /// Returns the next node of a frame to a member.
     #[inline(always)]
-    fn lead(&self, b: &mut Buffer, member: &Member) -> To {
+    fn lead<const TRACED: bool>(&self, b: &mut Buffer, member: &Member, cx: &Cx<'_, TRACED>) -> To {
         if member.is_bvi {
-            self.bvi.receive(b, member.sw_if);
-            return To::Bvi;
+            return To::Bvi(self.bvi.receive(b, member.sw_if, cx));
         }
         b.tx_if = member.sw_if;
         To::Output
@@ -178,7 +178,7 @@ impl L2Flood {
         }
         let members = self.members(domain, FloodScope::of(&b, meta), turn);
         let copied =
-            copy_to_each(b, members, To::NoMember, cx, |b, member, _| self.lead(b, member));
+            copy_to_each(b, members, To::NoMember, cx, |b, member, cx| self.lead(b, member, cx));
         cx.count(To::NoBuffer, copied.missing as u64);
     }
 }
@@ -217,7 +217,7 @@ impl Node for L2Flood {
         }
         match (first, more) {
             (None, _) => To::NoMember,
-            (Some(only), 0) => self.lead(b, &only),
+            (Some(only), 0) => self.lead(b, &only, cx),
             (Some(_), more) => {
                 self.copies.plan(more + 1);
                 To::Copy

@@ -8,10 +8,9 @@ use crate::meta::L2Meta;
 use crate::state::{FILTER, Role, generation, is_learned};
 use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
-use graph::{Build, Cx, Node, ThreadIndex, Vector, World};
+use graph::{Build, Cx, Node, NodeIndex, ThreadIndex, Vector, World};
 use simd::Isa;
 use std::sync::Arc;
-use sync::Turn;
 use tables::mac::{MacKey, MacView};
 
 pub struct L2Fwd {
@@ -21,8 +20,9 @@ pub struct L2Fwd {
 
 steps! {
     pub enum To {
-        #[next("ethernet-input")]
-        Bvi,
+        /// The BVI receives it.
+        #[dynamic]
+        Bvi(NodeIndex),
         /// destination is unknown, and the domain does not flood such frames
         #[drop]
         #[counter("L2 forward misses")]
@@ -70,7 +70,14 @@ impl L2Fwd {
     }
 
     #[inline(always)]
-    fn forward(&self, b: &mut Buffer, macs: MacView<'_>, hits: &mut u64, turn: &Turn<'_>) -> To {
+    fn forward<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        macs: MacView<'_>,
+        hits: &mut u64,
+        cx: &Cx<'_, TRACED>,
+    ) -> To {
+        let turn = cx.turn;
         let meta = b.scratch::<L2Meta>();
         let Some(&destination) = b.bytes::<6>(0) else { return To::Miss };
         let Some(found) = macs.find(MacKey::new(destination, meta.domain())) else {
@@ -103,8 +110,7 @@ impl L2Fwd {
             if !self.bvi.takes(destination, entry.port, turn) {
                 return To::BviMismatch;
             }
-            self.bvi.receive(b, entry.port);
-            return To::Bvi;
+            return To::Bvi(self.bvi.receive(b, entry.port, cx));
         }
         b.tx_if = entry.port;
         To::Output
@@ -124,7 +130,7 @@ impl Node for L2Fwd {
             cx.trace(b, FrameTrace { sw_if: b.rx_if, addresses: Addresses::of(b), domain });
         }
         let mut hits = 0;
-        let to = self.forward(b, self.bridge.view(cx.turn), &mut hits, cx.turn);
+        let to = self.forward(b, self.bridge.view(cx.turn), &mut hits, cx);
         cx.count(To::Packets, 1);
         cx.count(To::Hits, hits);
         to
@@ -135,7 +141,7 @@ impl Node for L2Fwd {
         let (macs, mut hits) = (self.bridge.view(cx.turn), 0);
         cx.count(To::Packets, v.len() as u64);
         for (b, out) in v.packets() {
-            out.go(self.forward(b, macs, &mut hits, cx.turn));
+            out.go(self.forward(b, macs, &mut hits, cx));
         }
         cx.count(To::Hits, hits);
     }

@@ -137,6 +137,9 @@ pub static PLUGIN: Plugin = Plugin {
         termination::start(world);
         termination::start_ager(world);
         mac_events::start(world);
+        for node in ["l2-fwd", "l2-flood", "arp-term-l2bd"] {
+            world.link(node, "ethernet-input")?;
+        }
         ethernet::register_l2(world, "l2-input")
     },
     volatile: &[("show l2fib*", "learned addresses")],

@@ -3,17 +3,15 @@
 
 use crate::control::Clients;
 use buffer::Buffer;
-use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
-use net::IfLanes;
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use net::FrameInput;
 use std::fmt;
 use std::sync::Arc;
 use wire::MacAddr;
 
 pub struct P2pInput {
     clients: Arc<Clients>,
-    lanes: Arc<IfLanes>,
-    device_input: ArcIndex,
-    ethernet_input: NodeIndex,
+    input: FrameInput,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -46,12 +44,7 @@ impl Trace for P2pTrace {
 
 impl Build for P2pInput {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self {
-            clients: world.get(),
-            lanes: IfLanes::of(world, thread),
-            device_input: world.arc("device-input").expect("a feature of the arc"),
-            ethernet_input: world.node("ethernet-input").expect("the end of the arc"),
-        }
+        Self { clients: world.get(), input: FrameInput::new(world, thread) }
     }
 }
 
@@ -72,9 +65,7 @@ impl Node for P2pInput {
         }
         let Some(client) = client else { return To::Port };
         b.rx_if = client;
-        self.lanes.rx.frame(client as usize, b);
         cx.count(To::Processed, 1);
-        let first = cx.start_arc(self.device_input, client, b);
-        To::Client(first.unwrap_or(self.ethernet_input))
+        To::Client(self.input.receive(b, cx))
     }
 }

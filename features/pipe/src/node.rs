@@ -2,10 +2,8 @@
 //! The path of a frame from one end to the other.
 
 use buffer::{Buffer, Field, FieldValue, Flags};
-use graph::{
-    ArcIndex, Build, Cx, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, Trace, World,
-};
-use net::IfLanes;
+use graph::{Build, Cx, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, Trace, World};
+use net::FrameInput;
 use std::fmt;
 use std::sync::Arc;
 use sync::Slots;
@@ -82,10 +80,8 @@ impl Node for PipeTx {
 
 /// `pipe-rx`: receives frames at the end that they come out of.
 pub struct PipeRx {
-    lanes: Arc<IfLanes>,
+    input: FrameInput,
     crossings: Field<Crossings>,
-    device_input: ArcIndex,
-    ethernet_input: NodeIndex,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -112,12 +108,7 @@ impl Trace for PipeTrace {
 
 impl Build for PipeRx {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self {
-            lanes: IfLanes::of(world, thread),
-            crossings: world.field(),
-            device_input: world.arc("device-input").expect("the arc of devices"),
-            ethernet_input: world.node("ethernet-input").expect("the end of the arc"),
-        }
+        Self { input: FrameInput::new(world, thread), crossings: world.field() }
     }
 }
 
@@ -145,8 +136,6 @@ impl Node for PipeRx {
             .union(Flags::L2_MULTICAST)
             .union(Flags::TABLE);
         b.flags.remove(OF_SENDER);
-        self.lanes.rx.frame(b.rx_if as usize, b);
-        let first = cx.start_arc(self.device_input, b.rx_if, b);
-        RxTo::Node(first.unwrap_or(self.ethernet_input))
+        RxTo::Node(self.input.receive(b, cx))
     }
 }

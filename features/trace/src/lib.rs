@@ -6,9 +6,10 @@
 //!   there; `show trace` prints them. Filters, by interface and by an expression of pcap-filter(7)
 //!   or a classifier ([`Classifier`]), decide on the packet as it comes in.
 //! - `pcap trace`: the node `pcap-capture` stands on the arcs `device-input` (for interfaces of
-//!   tunnels: `tunnel-input-…`), `interface-output` and `error-drop` of the chosen interfaces as
-//!   long as a capture runs. It copies packets into memory that was set aside; a process writes it
-//!   to a pcapng file with interface names, directions and the reasons of drops.
+//!   tunnels: `tunnel-input-…`; for a sub-interface: that of its parent), `interface-output` and
+//!   `error-drop` of the chosen interfaces as long as a capture runs. It copies packets into memory
+//!   that was set aside; a process writes it to a pcapng file with interface names, directions and
+//!   the reasons of drops.
 //!
 //! Without a capture, no node of this feature is on any packet's path; without a trace, nodes run
 //! loops that have no test for one.

@@ -4,7 +4,7 @@
 use crate::cli::{table_id, to_hex};
 use crate::control::{CrossConnect, Rewrite, Rewrites};
 use cli::quote;
-use graph::{RunningConfig, Script, World};
+use graph::{Phase, RunningConfig, Script, World};
 use net::Interfaces;
 use std::collections::BTreeMap;
 
@@ -21,29 +21,58 @@ pub const EXAMPLES: &[Script] = &[Script::here(
      set interface l2 xcrw loop2 next ip6-lookup tx-fib-id 8 ipv6 rw 60
      set interface l2 xcrw loop3 next loop1-output rw 0102 instance 9
      set interface l2 xcrw loop0 next ip4-lookup rw 4500
-     set interface l2 xcrw loop0 del
+     create loopback interface
+     set interface l2 xcrw loop0 next loop4-output rw 01
+     create loopback interface
+     set interface l2 xcrw loop5 next ip4-lookup rw 4500
+     set interface l2 xcrw loop5 del
      set interface l2 xcrw loop1 next ip4-lookup tx-fib-id 7 rw 45000015
      set interface state xcrw9 down
      set interface name loop1 inside",
 )];
 
+/// Next node of a cross-connect whose line names the output of an interface that isn't made yet.
+const NO_NEXT: &str = "error-drop";
+
+/// Returns true if it sends by an interface that is made after its own: another line of the
+/// configuration has that.
+fn sends_later(one: &CrossConnect) -> bool {
+    one.rewrite.next.output().is_some_and(|output| output > one.sink)
+}
+
+/// The line of a cross-connect, by the name of the interface that receives.
+fn line(world: &World, from: &str, one: &CrossConnect, next: &str) -> String {
+    let CrossConnect { instance, rewrite: Rewrite { bytes, table, .. }, .. } = one;
+    let mut line = format!("set interface l2 xcrw {} next {}", quote(from), quote(next));
+    if let Some(table) = table {
+        // Cross-connects go with their tables.
+        let id = table_id(world, *table).unwrap_or_default();
+        line += &format!(" tx-fib-id {id}{}", if table.is_ip6 { " ipv6" } else { "" });
+    }
+    line + &format!(" rw {} instance {instance}", to_hex(bytes))
+}
+
 /// Writes the cross-connects as lines that make their interfaces.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let all = world.get::<Rewrites>().list();
     let by_sink: BTreeMap<_, _> =
-        all.into_iter().map(|(from, one)| (one.sink, (from, one))).collect();
+        all.iter().map(|(from, one)| (one.sink, (*from, one.clone()))).collect();
     let sinks: Vec<_> = by_sink.keys().copied().collect();
     config.interfaces(sinks, move |world, sink, lines| {
         let Some((from, one)) = by_sink.get(&sink) else { return };
         let Ok(interface) = world.get::<Interfaces>().get(*from) else { return };
-        let CrossConnect { instance, rewrite: Rewrite { bytes, next, table }, .. } = one;
-        let of = format!("set interface l2 xcrw {}", quote(&interface.original.name));
-        let mut line = format!("{of} next {}", quote(&next.made_name(world)));
-        if let Some(table) = table {
-            let Some(id) = table_id(world, *table) else { return };
-            line += &format!(" tx-fib-id {id}{}", if table.is_ip6 { " ipv6" } else { "" });
+        let next =
+            if sends_later(one) { NO_NEXT.into() } else { one.rewrite.next.made_name(world) };
+        let name = &interface.original.name;
+        let line = line(world, name, one, &next);
+        lines.push(line, format!("set interface l2 xcrw {} del", quote(name)));
+    });
+    config.list(Phase::BINDINGS, all, |world, (from, one), lines| {
+        if sends_later(&one) {
+            let name = world.get::<Interfaces>().name(from);
+            let next = one.rewrite.next.name(world);
+            let [line, undo] = [&next, NO_NEXT].map(|next| line(world, &name, &one, next));
+            lines.push(line, undo);
         }
-        line += &format!(" rw {} instance {instance}", to_hex(bytes));
-        lines.push(line, format!("{of} del"));
     });
 }

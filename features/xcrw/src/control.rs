@@ -93,7 +93,7 @@ impl NextNode {
     }
 
     /// The interface whose output it is.
-    fn output(self) -> Option<SwIfIndex> {
+    pub fn output(self) -> Option<SwIfIndex> {
         match self {
             Self::Node(_) => None,
             Self::Output(sw_if) => Some(sw_if),
@@ -205,17 +205,8 @@ impl Rewrites {
     ) -> Result<()> {
         world.get::<Interfaces>().check(from)?;
         let work = work(world, &rewrite)?;
-        let needed = rewrite.next.output().map_or(from, |output| output.max(from));
         let old = self.all().get(&from).map(|old| (old.instance, old.sink));
-        let mut instance = instance;
         match old {
-            // An output of a later interface needs a later `xcrwN`.
-            Some((number, sink))
-                if instance.is_none_or(|instance| instance == number) && sink < needed =>
-            {
-                self.delete(world, from)?;
-                instance = Some(number);
-            }
             Some((number, sink)) if instance.is_none_or(|instance| instance == number) => {
                 self.work.set(sink.0, work);
                 if let Some(one) = self.all().get_mut(&from) {
@@ -234,7 +225,7 @@ impl Rewrites {
         let used: BTreeSet<u32> = self.all().values().map(|one| one.instance).collect();
         let free = || (0..).find(|number| !used.contains(number)).unwrap_or_default();
         let instance = instance.unwrap_or_else(free);
-        let sink = create(world, instance, needed)?;
+        let sink = create(world, instance, from)?;
         self.work.set(sink.0, work);
         self.all().insert(from, CrossConnect { instance, sink, rewrite });
         let bridge = world.get::<Bridge>();
@@ -295,7 +286,7 @@ fn ended(world: &World, sink: SwIfIndex) {
 }
 
 /// Makes the interface of a cross-connect. The lines of the saved configuration are in the order of
-/// these interfaces, and name the others.
+/// these interfaces, and name the ones that receive.
 fn create(world: &World, instance: u32, above: SwIfIndex) -> Result<SwIfIndex> {
     let new = NewInterface {
         name: format!("xcrw{instance}"),

@@ -255,8 +255,8 @@ fn commands_show_refuse_and_save() {
     assert!(config(&rig).contains(&"set interface state xcrw0 down".to_string()));
 }
 
-/// The saved configuration makes interfaces by index, so `xcrwN` comes behind those that its line
-/// names.
+/// The saved configuration makes interfaces by index, so `xcrwN` comes behind the one that
+/// receives. It keeps its index, whatever interface it sends by.
 #[suite::test]
 fn interfaces_are_made_in_an_order_that_can_be_saved() {
     let mut rig = rig();
@@ -265,8 +265,17 @@ fn interfaces_are_made_in_an_order_that_can_be_saved() {
     rig.delete_port(1);
     rig.cli("set interface l2 xcrw p0 next ip4-lookup rw 45");
     assert!(index(&rig, "xcrw0") < rig.ports[3] && index(&rig, "xcrw0") > rig.ports[0]);
+    let before = index(&rig, "xcrw0");
+    let names = |rig: &Rig| rig.world().get::<Interfaces>().indices().collect::<Vec<_>>();
+    let all = names(&rig);
     rig.cli("set interface l2 xcrw p0 next p3-output rw 0102");
-    assert!(index(&rig, "xcrw0") > rig.ports[3], "made again");
+    assert_eq!((index(&rig, "xcrw0"), names(&rig)), (before, all));
+    let config = rig.world().running_config();
+    let lines = config.iter().filter(|line| line.text.contains("xcrw"));
+    let lines: Vec<_> = lines.map(|line| (line.text.as_str(), line.undo.as_str())).collect();
+    let [first, second] = ["error-drop", "p3-output"]
+        .map(|next| format!("set interface l2 xcrw p0 next {next} rw 0102 instance 0"));
+    assert_eq!(lines, [(&*first, "set interface l2 xcrw p0 del"), (&*second, &*first)]);
     assert_eq!(rig.pass(0, &frame(60, 3)), at(&[3], &[&[1, 2][..], &frame(60, 3)].concat()));
     rig.cli("set interface l2 xcrw p0 del");
     rig.cli("set interface l2 xcrw p3 next p0-output rw 0102");

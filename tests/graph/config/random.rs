@@ -238,16 +238,18 @@ fn what_any_lines_of_all_scripts_make_comes_back() {
     all_come_back(0..32, 80);
 }
 
-/// `FERROVIA_SEEDS=300..310` tries these only, which may be others than the usual ones.
+/// The seeds of `FERROVIA_SEEDS=300..310`, which may be others than the usual ones.
+pub fn wanted_seeds() -> Option<Range<u64>> {
+    let text = std::env::var("FERROVIA_SEEDS").ok()?;
+    let range = text.split_once("..").and_then(|(a, b)| Some(a.parse().ok()?..b.parse().ok()?));
+    Some(range.unwrap_or_else(|| panic!("FERROVIA_SEEDS={text}: FIRST..END is expected")))
+}
+
 #[test]
 #[ignore = "long: 4,000 instances of all kinds are made once more, some minutes"]
 fn long_what_any_lines_of_all_scripts_make_comes_back() {
-    let wanted = std::env::var("FERROVIA_SEEDS").ok().map(|text| {
-        let range = text.split_once("..").and_then(|(a, b)| Some(a.parse().ok()?..b.parse().ok()?));
-        range.unwrap_or_else(|| panic!("FERROVIA_SEEDS={text}: FIRST..END is expected"))
-    });
+    let wanted = wanted_seeds().unwrap_or(32..4032);
     for (seeds, count) in [(32..3032, 80), (3032..4032, 400), (4032..u64::MAX, 80)] {
-        let wanted = wanted.clone().unwrap_or(32..4032);
         all_come_back(seeds.start.max(wanted.start)..seeds.end.min(wanted.end), count);
     }
 }

@@ -90,6 +90,24 @@ fn nodes_have_the_names_of_their_interfaces() {
     assert_eq!(listed(&again, "/nodes/pg1-"), 0);
 }
 
+/// The link-local address of an interface without MAC address depends on the name that it was made
+/// with, so it is the same whenever the interface is renamed, and after a restart.
+#[test]
+fn a_link_local_address_outlives_a_name() {
+    let shown = [
+        "enable ip6 interface pg0\nset interface name pg0 wan",
+        "set interface name pg0 wan\nenable ip6 interface wan",
+    ]
+    .map(|lines| {
+        let pg0 = "create packet-generator interface pg0 mode ip6";
+        let mut instance = Instance::after(&format!("{pg0}\n{lines}"));
+        made_again(&mut instance, lines);
+        instance.must("show ip6 interface wan")
+    });
+    assert!(shown[0].contains("fe80::"), "{shown:?}");
+    assert_eq!(shown[0], shown[1]);
+}
+
 /// A node that isn't the interface's keeps its name, and packets go on to it.
 #[test]
 fn names_of_other_nodes_are_refused() {

@@ -4,6 +4,7 @@
 
 mod dissected;
 mod identity;
+mod members;
 mod mutated;
 mod search;
 

@@ -7,13 +7,16 @@
 //! behind it that name the same objects. Lines of both configurations whose effect is
 //! lost with these, or by a deletion, are run again. A line that fails all the same is left out:
 //! an operator who is cut off is helped by all the other lines (`commit confirmed`). The change
-//! ends with an error then, which has what failed and what is missing.
+//! ends with an error then, which has what failed and what is missing, and the lines that failed
+//! are pending ([`pending`]).
 //!
 //! A line that is taken back may leave a setting that the object behind it implied, so what differs
 //! afterwards is gone through once more.
 //!
 //! Work that grows with a configuration is done a slice at a time; of the configuration in force
 //! little is kept in memory.
+
+mod outcome;
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -22,7 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cli::script;
-use cli::{Error, Output, OutputPiece, Result, SLICE, Sequence, Step, Tree, Writer};
+use cli::{Error, Output, OutputPiece, Result, SLICE, Sequence, Step, Tree};
 use graph::{ConfigLine, ConfigLines};
 
 use super::by_line::ByLine;
@@ -50,8 +53,8 @@ pub struct Change<W> {
     now: Option<Action>,
     /// The commands that were run.
     done: Vec<String>,
-    /// The commands that failed, each with its error.
-    failed: Vec<(String, Error)>,
+    /// Lines that failed, each with its error.
+    failed: Vec<(Action, Error)>,
     /// True once what differed after all was run is gone through again.
     again: bool,
     at: Phase,
@@ -264,7 +267,7 @@ impl<W: World> Change<W> {
             .collect();
         found.retain(|l| !waiting.contains(&l.text));
         if found.is_empty() || !self.retried.insert(line) {
-            self.failed.push((failed.into_command(), error));
+            self.failed.push((failed, error));
             return;
         }
         if let Action::Undo(line) = failed {
@@ -272,83 +275,6 @@ impl<W: World> Change<W> {
         }
         self.undo.extend(found);
         self.todo = None;
-    }
-
-    /// Reports a change that was cancelled before this command.
-    fn report(&self, command: &str) -> Error {
-        let mut text = format!("{}: `{command}': cancelled", self.name);
-        let n = self.done.len();
-        // Writing to a String can't fail.
-        let _ = match n {
-            0 => write!(text, "\nnothing was changed"),
-            1 => write!(text, "\nbefore that 1 line was run:"),
-            _ => write!(text, "\nbefore that {n} lines were run:"),
-        };
-        for line in self.done.iter().rev().take(LISTED).rev() {
-            let _ = write!(text, "\n  {line}");
-        }
-        Error::failed(text)
-    }
-
-    /// Reports a change in which lines failed: these, and the lines in which the configuration in
-    /// force differs from the target now.
-    fn report_failed(
-        &self,
-        (more, extra): (usize, &[String]),
-        there: &ByLine<()>,
-    ) -> Option<Error> {
-        let (_, first) = self.failed.first()?;
-        let lines = |n| if n == 1 { "1 line".to_string() } else { format!("{n} lines") };
-        let (wrong, n) = (self.failed.len(), self.done.len());
-        let mut text = format!("{}: {} failed, {} run", self.name, lines(wrong), lines(n));
-        let missing = || self.target.iter().map(|span| &self.text[span.clone()]);
-        let missing = || missing().filter(|line| !there.contains(line));
-        let mut failed =
-            self.failed.iter().map(|(line, error)| format!("`{line}': {}", error.brief()));
-        let mut list = |what: &str, count: usize, all: &mut dyn Iterator<Item = String>| {
-            if count > 0 {
-                // Writing to a String can't fail.
-                let _ = write!(text, "\n{} {what}", lines(count));
-                all.take(LISTED).for_each(|line| _ = write!(text, "\n  {line}"));
-            }
-        };
-        list("failed:", wrong, &mut failed);
-        list("of it not in force:", missing().count(), &mut missing().map(String::from));
-        list("in force and not in it:", more, &mut extra.iter().cloned());
-        Some(Error::new(first.kind(), text).retval(first.reason()))
-    }
-
-    fn end(&mut self, more: usize, there: usize) -> Output {
-        // Pending lines of another configuration are dropped with it.
-        pending::all().failed.retain(|p| !p.kept || self.place(&p.text).is_some());
-        let less = self.places.len() - there;
-        let n = self.done.len();
-        let mut text = match n {
-            0 => format!("{}: nothing to change\n", self.name),
-            1 => format!("{}: 1 line was run\n", self.name),
-            _ => format!("{}: {n} lines were run\n", self.name),
-        };
-        if more + less > 0 {
-            text += &format!(
-                "{more} lines of the configuration in force are not in it, {less} of it read differently now\n"
-            );
-        }
-        let (mut text, mut done) = (Some(text), std::mem::take(&mut self.done).into_iter());
-        Output::record_while(move |_: &W, out: &mut Writer| {
-            if let Some(text) = text.take() {
-                out.text(|all| all.push_str(&text));
-                out.field("more", more);
-                out.field("less", less);
-                out.array("run");
-            }
-            let line = done.next();
-            let is_more = line.is_some();
-            match line {
-                Some(line) => out.value(|| line),
-                None => out.end(),
-            }
-            Ok(is_more)
-        })
     }
 
     /// Runs the next lines until one returns output or more work, or fails. `None`: there is none
@@ -489,11 +415,13 @@ impl<W: World> Sequence<W> for Change<W> {
                     (self.again, self.todo) = (true, None);
                     self.failed.clear();
                     Phase::Undo(world.config_lines())
-                } else if let Some(error) = self.report_failed((more, &extra), &there) {
+                } else {
+                    self.note_failed(tree);
+                    let Some(error) = self.report_failed((more, &extra), &there) else {
+                        return Step::Done(self.end(more, there.len()));
+                    };
                     self.done.clear();
                     return Step::Failed(error);
-                } else {
-                    return Step::Done(self.end(more, there.len()));
                 }
             }
         };

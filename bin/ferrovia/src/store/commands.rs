@@ -61,13 +61,13 @@ impl<W: World> CommandTable<W> {
         Command {
             path: "retry config pending",
             usage: "",
-            help: "Try the lines once more that failed when the configuration was loaded",
+            help: "Try the lines once more that failed when the configuration was loaded or gone back to",
             run: |_, _| Ok(Output::sequence::<W>(Load::again()?)),
         },
         Command {
             path: "clear config pending",
             usage: "",
-            help: "Forget the lines that failed when the configuration was loaded: `save' leaves them out from now on",
+            help: "Forget the lines that failed when the configuration was loaded or gone back to: `save' leaves them out from now on",
             run: clear_pending,
         },
         Command {
@@ -254,7 +254,8 @@ impl ShowPending {
             let needs = p.needs.map_or_else(|| "".into(), cli::Cell::from);
             let (file, text, reason) =
                 ((*p.file).into(), p.text.as_str().into(), p.reason.as_str().into());
-            table.row(["failed".into(), file, p.line.into(), needs, text, reason]);
+            let line = if p.line == 0 { "".into() } else { p.line.into() };
+            table.row(["failed".into(), file, line, needs, text, reason]);
         }
         let loading = all.rest.as_ref().map(|rest| (rest.file.to_string(), rest.number()));
         let json = json!({

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lines of a saved configuration that aren't in force: they failed when it was loaded, or their
-//! turn hasn't come.
+//! Lines of a saved configuration that aren't in force: they failed when it was loaded or gone back
+//! to, or their turn hasn't come.
 //!
 //! They belong to the configuration all the same: `save` writes them again, until they are run or
 //! an operator removes them.
@@ -20,7 +20,7 @@ use crate::world::World;
 pub struct Pending {
     /// The file it stands in.
     pub file: Arc<str>,
-    /// Line number, from 1.
+    /// Line number, from 1; 0 for a command that was to take back a line which isn't in the file.
     pub line: usize,
     /// The command.
     pub text: String,

@@ -206,9 +206,9 @@ fn queues_move_between_threads_that_run() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-/// Control goes on while something is closed that takes the kernel long.
+/// Control goes on while something is closed or opened that takes the kernel long.
 #[suite::test]
-fn control_does_not_wait_while_something_is_closed() {
+fn control_does_not_wait_while_something_is_closed_or_opened() {
     struct Slow(Arc<AtomicU64>, std::sync::mpsc::Receiver<()>);
     impl Drop for Slow {
         fn drop(&mut self) {
@@ -221,7 +221,17 @@ fn control_does_not_wait_while_something_is_closed() {
     close(&bench.world, Slow(Arc::clone(&closed), waits));
     bench.world.processes.run(&bench.world);
     assert_eq!(closed.load(Ordering::Relaxed), 0);
+    // An opening comes behind it.
+    let (seen, opened) = (Arc::clone(&closed), Arc::new(AtomicU64::new(0)));
+    let here = Arc::clone(&opened);
+    let work = move || seen.load(Ordering::Relaxed);
+    aside(&bench.world, work, move |_, closed| here.store(10 + closed, Ordering::Relaxed));
+    bench.world.processes.run(&bench.world);
+    assert_eq!(opened.load(Ordering::Relaxed), 0);
     go.send(()).expect("it waits");
     collect(&bench.world);
     assert_eq!(closed.load(Ordering::Relaxed), 1, "what is waited for is closed");
+    assert_eq!(opened.load(Ordering::Relaxed), 0, "control's part is control's");
+    bench.world.processes.run(&bench.world);
+    assert_eq!(opened.load(Ordering::Relaxed), 11);
 }

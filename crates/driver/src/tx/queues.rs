@@ -2,10 +2,10 @@
 //! The control side of transmit queues: gives them to the threads' nodes, and takes them back.
 
 use super::{Tx, TxQueue};
+use crate::aside::Aside;
 use crate::given::Given;
 use crate::offload::TxOffloads;
 use crate::segment_queue::SegmentQueue;
-use crate::world_ref::DropQueue;
 use buffer::FRAME_SIZE;
 use graph::{NodeIndex, SwIfIndex, ThreadIndex, World};
 use net::IfLanes;
@@ -76,12 +76,12 @@ impl<Q: TxQueue> TxQueues<Q> {
     /// Takes the queues from their threads and closes them. Packets are dropped by name from now
     /// on.
     pub fn close(&self, world: &World) {
-        let drop_queue = world.get::<DropQueue>();
+        let aside = world.get::<Aside>();
         self.tell(world, move |tx| {
             tx.moved = false;
             if let Some(queue) = tx.queue.take() {
                 tx.given.closed();
-                drop_queue.put(queue);
+                aside.put(queue);
             }
         });
     }
@@ -96,7 +96,7 @@ impl<Q: TxQueue> TxQueues<Q> {
     pub fn place(&self, world: &World, queues: Vec<Option<Q>>) {
         let Some(&node) = self.node.get() else { return };
         for (thread, queue) in (0..).zip(queues).take(world.threads()) {
-            let drop_queue = world.get::<DropQueue>();
+            let aside = world.get::<Aside>();
             world.on_thread(ThreadIndex(thread), move |rt| {
                 let before = match rt.node_mut::<Tx<Q>>(node) {
                     Some(tx) => {
@@ -109,7 +109,7 @@ impl<Q: TxQueue> TxQueues<Q> {
                     None => queue,
                 };
                 if let Some(queue) = before {
-                    drop_queue.put(queue);
+                    aside.put(queue);
                 }
             });
         }

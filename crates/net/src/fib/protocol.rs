@@ -195,9 +195,8 @@ impl<F: Net> Fib<F> {
         &self,
         world: &World,
         sw_if: SwIfIndex,
-        name: &str,
     ) -> Result<TableIndex, Error> {
-        self.make_table(world, sw_if.0, name, true)
+        self.make_table(world, sw_if.0, "", true)
     }
 
     fn make_table(

@@ -87,6 +87,23 @@ impl Config {
             qdisc_bypass: false,
         }
     }
+
+    /// Checks that the mode fits the interface.
+    pub fn check(&self, link: &Link) -> io::Result<()> {
+        let fits = match self.mode {
+            Mode::Ethernet => link.is_ethernet(),
+            Mode::Ip => !link.is_ethernet(),
+        };
+        if fits {
+            return Ok(());
+        }
+        let Self { name, mode, .. } = self;
+        let text = format!(
+            "host interface {name}: hardware type {} doesn't fit the mode {mode:?}",
+            link.hardware
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    }
 }
 
 /// An open host interface. Nothing of it outlives the process, however that ends.
@@ -151,15 +168,7 @@ fn open(config: &Config) -> io::Result<HostInterface> {
         Some(libc::ENODEV) => io::Error::new(io::ErrorKind::NotFound, error.to_string()),
         _ => error,
     })?;
-    let fits = match config.mode {
-        Mode::Ethernet => link.is_ethernet(),
-        Mode::Ip => !link.is_ethernet(),
-    };
-    if !fits {
-        let text =
-            format!("hardware type {} doesn't fit the mode {:?}", link.hardware, config.mode);
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-    }
+    config.check(&link)?;
     let rx = open_rx(config, &link)?;
     let tx =
         (0..config.tx_queues).map(|_| open_tx(config, &link)).collect::<io::Result<Vec<_>>>()?;

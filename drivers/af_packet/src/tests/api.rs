@@ -40,10 +40,12 @@ fn host_interfaces_are_made_told_and_deleted_in_netns() {
     let rig = Rig::new(middle.name().expect("it has one"), PLUGINS, 1);
     rig.control(|world| {
         let mut client = Loopback::new(world, &world.api);
+        // A helper thread opens an interface, and control's processes hear of it.
+        let run = || _ = world.processes.run(world);
         let hw_addr = MacAddress([2, 0, 0, 0, 0, 7]);
         let first =
             AfPacketCreate { hw_addr, use_random_hw_addr: false, host_if_name: "v0".into() };
-        let v0 = client.call(first).expect("made").sw_if_index;
+        let v0 = client.call_while(first, run).expect("made").sw_if_index;
         let second = AfPacketCreateV2 {
             hw_addr,
             use_random_hw_addr: true,
@@ -55,8 +57,9 @@ fn host_interfaces_are_made_told_and_deleted_in_netns() {
             flags: 0,
             num_rx_queues: 2,
         };
-        let v1 = client.call(second).expect("made").sw_if_index;
-        let v2 = client.call(v3("v2", AfPacketFlags::CKSUM_GSO)).expect("made").sw_if_index;
+        let v1 = client.call_while(second, run).expect("made").sw_if_index;
+        let v2 =
+            client.call_while(v3("v2", AfPacketFlags::CKSUM_GSO), run).expect("made").sw_if_index;
         let told = client.dump(AfPacketDump {});
         let told: Vec<_> = told.iter().map(|d| (d.sw_if_index, d.host_if_name.as_str())).collect();
         assert_eq!(told, [(v0, "v0"), (v1, "v1"), (v2, "v2")]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two Linux hosts talk through two host interfaces of a running instance, offloads on.
 
-use crate::{Config, HostInterface};
+use crate::{Config, Create, HostInterface, create};
+use cli::{Task, TaskState, Tree};
 use driver::rig::{Rig, WIRE};
 use graph::Plugin;
 use net::{IfCounters, Interface, Interfaces, MtuKind};
@@ -286,6 +287,53 @@ fn interfaces_are_taken_over_and_mistakes_are_told() {
         "set interface mac address host-va 02:00:00:00:00:0a\nset interface promiscuous on host-va",
     );
     hosts.pings("-c 2 -i 0.01");
+    rig.finish();
+}
+
+/// Control goes on while the kernel opens queues, and what is set meanwhile comes into force.
+#[suite::test(netns)]
+fn control_goes_on_while_queues_are_opened() {
+    let Some(hosts) = hosts(1500) else { return };
+    let rig = Rig::new(hosts.middle.name().expect("it has one"), PLUGINS, 2);
+    rig.script("create host-interface name vb\nset interface state host-vb up");
+    rig.control(|world| {
+        let tree = Tree::new(world.plugins().iter().flat_map(|p| p.cli)).expect("a tree");
+        let set = |line: &str| {
+            tree.execute(world, line).map(|_| ()).unwrap_or_else(|e| panic!("{line}: {e}"));
+        };
+        let create = || {
+            let config = Config { rx_queues: 4, ..Config::new("va") };
+            create(world, Create { config, mac: None, offloads: true, force: false }).expect("made")
+        };
+        // Queues that are opened for an interface that is gone are closed.
+        let mut gone = create();
+        set("delete host-interface name va");
+        let TaskState::Failed(error) = gone.poll(Duration::ZERO) else { panic!("it goes on") };
+        assert!(error.to_string().contains("deleted"), "{error}");
+        let mut new = create();
+        assert!(matches!(new.poll(Duration::ZERO), TaskState::Pending), "control hasn't run");
+        for line in [
+            "set interface state host-va up",
+            "set interface mtu 1400 host-va",
+            "set interface mac address host-va 02:00:00:00:00:0a",
+            "set interface promiscuous on host-va",
+            "set interface rx-placement host-va queue 3 main",
+            "set interface rx-mode host-va queue 2 polling",
+        ] {
+            set(line);
+        }
+    });
+    rig.until("the interface is open", |world| {
+        let interfaces = world.get::<Interfaces>();
+        let interface = interfaces.find("host-va").and_then(|sw_if| interfaces.get(sw_if));
+        interface.expect("there").device.details()[0].contains(", up,")
+    });
+    rig.wire("host-va", "host-vb");
+    hosts.pings("-c 2 -i 0.01 -M do -s 1372");
+    assert!(hosts.middle.ip("link show va").contains("mtu 1400"));
+    let placement = rig.script("show interface rx-placement host-va");
+    assert_eq!(placement.matches("polling").count(), 1, "{placement}");
+    assert_eq!(interface(&rig, "host-va").device.rx_queues()[3].thread.at(), 0, "{placement}");
     rig.finish();
 }
 

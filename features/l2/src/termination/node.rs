@@ -10,7 +10,7 @@ use crate::features::{Features, steps};
 use crate::meta::L2Meta;
 use crate::state::{Domain, Role};
 use buffer::{Buffer, Flags};
-use graph::{Build, Cx, Head, Node, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Head, Node, NodeIndex, ThreadIndex, Trace, World};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub struct ArpTerm {
 steps! {
     pub enum To {
         /// The answer is for the domain's own router.
-        #[next("ethernet-input")]
-        Bvi,
+        #[dynamic]
+        Bvi(NodeIndex),
         /// ARP requests answered
         #[count]
         #[counter("ARP replies sent")]
@@ -353,8 +353,7 @@ impl Node for ArpTerm {
         cx.count(if ethertype == EtherType::ARP { To::Replies } else { To::Advertisements }, 1);
         let rx_if = b.rx_if;
         if self.bridge.ports.get(rx_if, cx.turn).is_some_and(|port| port.role == Role::Bvi) {
-            self.bvi.receive(b, rx_if);
-            return To::Bvi;
+            return To::Bvi(self.bvi.receive(b, rx_if, cx));
         }
         b.tx_if = rx_if;
         To::Output

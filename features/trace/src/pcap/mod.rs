@@ -103,6 +103,12 @@ pub fn init(world: &World) {
     world.processes.spawn(Box::new(PcapWriter(captures.clone())), &captures.signal);
     world.get::<Interfaces>().subscribe(move |world, event| {
         let (interface, there) = match event {
+            IfEvent::Name(interface) => {
+                let name = world.get::<Interfaces>().name(interface);
+                let running = &mut captures.inner().running;
+                let names = running.iter_mut().filter_map(|r| r.names.get_mut(&interface));
+                return names.for_each(|known| known.clone_from(&name));
+            }
             IfEvent::Added(interface) => (interface, true),
             IfEvent::Deleting(interface) => (interface, false),
             _ => return,
@@ -177,6 +183,7 @@ pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
             bytes: limits.bytes,
             filter,
             reason: reason.as_ref().map(|(index, _)| *index),
+            interface: plan.interface.unwrap_or_default().0,
             meter,
             signal,
         };
@@ -256,10 +263,10 @@ impl Running {
         if there {
             self.names.insert(interface, interfaces.name(interface));
         }
-        let tunnel = interfaces.get(interface).is_ok_and(|i| i.device.is_tunnel());
-        for (arc, point) in self.plan.on.arcs(tunnel) {
+        let Ok(of) = interfaces.get(interface) else { return Ok(()) };
+        for (arc, on, point) in self.plan.on.arcs(world, &of, self.plan.interface.is_none()) {
             let config = there.then_some(Place { point, slot: self.slot as u8 });
-            world.configure_feature::<Capture>(arc, interface, config).map_err(Error::failed)?;
+            world.configure_feature::<Capture>(arc, on, config).map_err(Error::failed)?;
         }
         Ok(())
     }

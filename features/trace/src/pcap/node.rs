@@ -5,7 +5,7 @@ use super::chunk::{Chunk, Direction, Header};
 use super::function::Test;
 use buffer::Buffer;
 use graph::{Build, Configured, Cx, Next, Node, Signal, SwIfIndex, ThreadIndex, World};
-use net::{IfFlags, Interfaces};
+use net::{IfFlags, Interfaces, Tagged};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sync::spsc::{Consumer, Producer};
@@ -39,6 +39,8 @@ pub struct Tap {
     pub filter: Option<Test>,
     /// Of dropped packets, only those that were dropped for this reason.
     pub reason: Option<u32>,
+    /// The interface whose packets are captured; 0 for all.
+    pub interface: u32,
     pub meter: Arc<Meter>,
     pub signal: Signal,
 }
@@ -79,6 +81,8 @@ pub enum Point {
     Received = 0,
     /// IP packets come out of a tunnel, also of one whose interface takes Ethernet frames.
     ReceivedIp = 1,
+    /// Frames come in by the parent of a sub-interface, among them those that are for it.
+    ReceivedTagged = 4,
     /// Packets leave.
     Sent = 2,
     /// Packets are dropped.
@@ -98,7 +102,7 @@ pub struct Place {
 impl Point {
     fn direction(self) -> Direction {
         match self {
-            Self::Received | Self::ReceivedIp => Direction::Rx,
+            Self::Received | Self::ReceivedIp | Self::ReceivedTagged => Direction::Rx,
             Self::Sent => Direction::Tx,
             Self::Dropped => Direction::Drop,
         }
@@ -145,7 +149,15 @@ impl Capture {
         if direction == Direction::Drop && tap.reason.is_some_and(|reason| reason != b.error()) {
             return;
         }
-        let interface = if direction == Direction::Tx { b.tx_if } else { b.rx_if };
+        let mut interface = if direction == Direction::Tx { b.tx_if } else { b.rx_if };
+        if point == Point::ReceivedTagged {
+            let sub = Tagged::of(b)
+                .and_then(|tagged| self.interfaces.sub_of(interface, tagged.tags, cx.turn));
+            if sub != Some(tap.interface) {
+                return;
+            }
+            interface = tap.interface;
+        }
         let view = self.interfaces.views(cx.turn).get(interface as usize);
         let mut ip =
             point == Point::ReceivedIp || view.is_some_and(|v| v.flags.contains(IfFlags::IP_MODE));

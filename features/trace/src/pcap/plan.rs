@@ -6,7 +6,7 @@ use super::node::Point;
 use cli::Error;
 use graph::{Reason, SwIfIndex, World};
 use msg::retval;
-use net::Interfaces;
+use net::{Interface, Interfaces, SubFrames, SubInterface};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a packet that may be kept.
@@ -46,18 +46,29 @@ impl Directions {
         }
     }
 
-    /// Arcs of an interface, or of one that packets come out of tunnels by, and the node's
-    /// configuration there. Captures in front of nodes need no arc.
-    pub fn arcs(self, tunnel: bool) -> impl Iterator<Item = (&'static str, Point)> {
-        let all = [
-            (self.rx && !tunnel, "device-input", Point::Received),
-            (self.rx && tunnel, "tunnel-input-ethernet", Point::Received),
-            (self.rx && tunnel, "tunnel-input-ip4", Point::ReceivedIp),
-            (self.rx && tunnel, "tunnel-input-ip6", Point::ReceivedIp),
-            (self.tx, "interface-output", Point::Sent),
-            (self.drop, "error-drop", Point::Dropped),
+    /// Arcs on which packets of an interface are captured, with the interface of the arc and the
+    /// node's configuration there. Captures in front of nodes need no arc. Tagged frames come in by
+    /// the parent of their sub-interface: a capture of `all` interfaces has them there.
+    pub fn arcs(
+        self,
+        world: &World,
+        of: &Interface,
+        all: bool,
+    ) -> Vec<(&'static str, SwIfIndex, Point)> {
+        let tagged = |sub: &SubInterface| !matches!(sub.frames, SubFrames::Peer(_));
+        let frames = if of.sub.as_ref().is_none_or(|sub| !tagged(sub)) {
+            Some((of.device.input_arc(), of.sw_if, Point::Received))
+        } else {
+            let parent = world.get::<Interfaces>().get(of.parent).ok().filter(|_| !all);
+            parent.map(|over| (over.device.input_arc(), over.sw_if, Point::ReceivedTagged))
+        };
+        let ip = |arc| of.device.is_tunnel().then_some((arc, of.sw_if, Point::ReceivedIp));
+        let received = [frames, ip("tunnel-input-ip4"), ip("tunnel-input-ip6")];
+        let others = [
+            self.tx.then_some(("interface-output", of.sw_if, Point::Sent)),
+            self.drop.then_some(("error-drop", of.sw_if, Point::Dropped)),
         ];
-        all.into_iter().filter(|(on, ..)| *on).map(|(_, arc, point)| (arc, point))
+        received.into_iter().filter(|_| self.rx).chain(others).flatten().collect()
     }
 
     /// The words of the command.

@@ -21,10 +21,6 @@ impl<S: Spec> TunnelDevice<S> {
 }
 
 impl<S: Spec> Device for TunnelDevice<S> {
-    fn input_arc(&self) -> &'static str {
-        "tunnel-input-ethernet"
-    }
-
     fn driver(&self) -> &'static str {
         S::DRIVER
     }
