@@ -69,7 +69,11 @@ impl<F: Protocol> Plan<F> {
         rx: &Rx,
     ) -> (usize, u64) {
         self.begin(from, rx);
-        let take = |b: &mut Buffer| if b.rx_if == rx.device { make_room::<F>(b, rx) } else { None };
+        // By value: fields behind a reference are read again after every store.
+        let own = *rx;
+        let take = move |b: &mut Buffer| {
+            if b.rx_if == own.device { make_room::<F>(b, &own) } else { None }
+        };
         let row = self.gather_row(v, (from, to), take);
         let mut at = from + row;
         let mut which = !u64::MAX.checked_shl(row as u32).unwrap_or(0);

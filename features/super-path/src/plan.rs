@@ -206,8 +206,11 @@ impl<F: Protocol> Plan<F> {
     fn gather(&mut self, v: &mut Vector<'_, To>, block: &mut Block, rx: &Rx) {
         let (mut n, mut others) = (0, 0);
         if rx.open::<F>() != Open::No && block.left == u64::MAX >> (BLOCK - block.len) {
-            let take =
-                |b: &mut Buffer| if b.rx_if == rx.rx_if { look_open::<F>(b, rx) } else { None };
+            // By value: fields behind a reference are read again after every store.
+            let rx = *rx;
+            let take = move |b: &mut Buffer| {
+                if b.rx_if == rx.rx_if { look_open::<F>(b, &rx) } else { None }
+            };
             n = self.gather_row(v, (block.from, block.from + block.len), take);
             block.left &= u64::MAX.checked_shl(n as u32).unwrap_or(0);
         }
