@@ -10,7 +10,8 @@
 //!   the device for a vector. A device that reads packets later takes their buffers over.
 //! - [`TxOffloads`]: the work (checksums, segmentation) that a device takes over; the processor
 //!   does the rest.
-//! - [`Event`]: event descriptors that are shared with another process.
+//! - [`Event`]: event descriptors that are shared with another process; [`Sockets`]: the sockets by
+//!   which that is arranged, for the driver's control process.
 //! - [`Links`]: the state of the host's links that interfaces depend on.
 //! - [`Netdevs`]: the changes that drivers make to netdevs, and their end; [`refuse_used`] keeps
 //!   drivers off the netdev by which the host itself is reached.
@@ -34,6 +35,7 @@ mod offload;
 mod queues;
 pub mod rig;
 mod segment_queue;
+mod sockets;
 mod software;
 #[cfg(feature = "tests")]
 mod tests;
@@ -51,6 +53,7 @@ pub use mac::own_mac;
 pub use netdevs::Netdevs;
 pub use offload::{TxOffloads, left, note};
 pub use queues::RxQueues;
+pub use sockets::Sockets;
 pub use software::{Range, Segmenter, finish_checksum};
 pub use tx::{Handed, Loss, Tx, TxQueue, TxQueues, TxTo};
 pub use world_ref::{STATE, end, loaded, start};

@@ -2,20 +2,19 @@
 //! The verbs, and what there is: sockets, interfaces, connections.
 
 use crate::device::{Config, MemifDevice, Mode};
-use crate::io::{Event, Role};
+use crate::io::Role;
 use crate::proto::{Channel, Client, Message, Server};
 use crate::socket::Address;
 use cli::{Error, retval};
-use driver::{TxOffloads, TxQueues};
-use graph::{Deleted, Shared, Signal, SwIfIndex, World};
+use driver::{Sockets, TxOffloads, TxQueues};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use net::{IfKind, Interfaces, NewInterface};
-use rustix::event::epoll;
 use rustix::net::{SocketFlags, accept_with};
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use wire::MacAddr;
 
 /// Of a new interface.
@@ -24,8 +23,6 @@ const MTU: u16 = 9000;
 const CONNS: u64 = 1 << 32;
 /// A listener that fails, because no descriptor is left, is left alone for so many nanoseconds.
 const PAUSE: u64 = 1_000_000_000;
-/// Events of one turn.
-const EVENTS: usize = 64;
 
 /// A socket file.
 pub struct SocketFile {
@@ -74,11 +71,8 @@ struct Inner {
 /// All of an instance.
 pub struct Memifs {
     inner: Mutex<Inner>,
-    pub signal: Signal,
-    /// Waits for all sockets.
-    epoll: OnceLock<OwnedFd>,
-    /// Raised when a peer has taken memory away.
-    pub shrunk: OnceLock<Arc<Event>>,
+    /// Listeners and connections, by their numbers.
+    pub waits: Sockets,
     /// Directory of sockets with a relative name.
     dir: PathBuf,
 }
@@ -92,9 +86,7 @@ impl Shared for Memifs {
         inner.sockets.insert(0, SocketFile { name: DEFAULT.into(), listener: None, paused: None });
         Self {
             inner: Mutex::new(inner),
-            signal: world.processes.signal(),
-            epoll: OnceLock::new(),
-            shrunk: OnceLock::new(),
+            waits: Sockets::new(world),
             dir: world.runtime_dir().to_path_buf(),
         }
     }
@@ -127,48 +119,6 @@ impl Memifs {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// Prepares to wait for sockets.
-    ///
-    /// # Errors
-    /// Of epoll.
-    pub fn watch(&self, world: &World) -> io::Result<()> {
-        let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        world.processes.watch(&fd, &self.signal)?;
-        let shrunk = Arc::new(Event::new()?);
-        // No socket has this token.
-        epoll::add(&fd, &shrunk, epoll::EventData::new_u64(u64::MAX), epoll::EventFlags::IN)?;
-        // It is called once.
-        let _ = (self.epoll.set(fd), self.shrunk.set(shrunk));
-        Ok(())
-    }
-
-    fn poll(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        match self.epoll.get() {
-            Some(all) => {
-                Ok(epoll::add(all, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
-            }
-            None => Err(io::Error::other("the plugin isn't started")),
-        }
-    }
-
-    fn unpoll(&self, fd: impl AsFd) {
-        if let Some(all) = self.epoll.get() {
-            // It may not be watched.
-            let _ = epoll::delete(all, fd);
-        }
-    }
-
-    /// Tokens of sockets that are readable.
-    pub fn ready(&self) -> Vec<u64> {
-        let Some(all) = self.epoll.get() else { return Vec::new() };
-        let none =
-            epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
-        let mut events = [none; EVENTS];
-        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        let count = epoll::wait(all, &mut events[..], Some(&now)).unwrap_or(0);
-        events[..count].iter().map(|event| event.data.u64()).collect()
-    }
-
     /// The socket that a token stands for, if it isn't a connection's.
     pub fn socket_of(token: u64) -> Option<u32> {
         u32::try_from(token).ok()
@@ -185,7 +135,7 @@ impl Memifs {
             ) => Accepted::Nothing,
             Err(error) => {
                 log::error!(target: "memif", "socket {socket}: accept: {error}");
-                self.unpoll(listener);
+                self.waits.unwatch(listener);
                 file.paused = Some(now + PAUSE);
                 Accepted::Nothing
             }
@@ -195,7 +145,7 @@ impl Memifs {
     pub fn add_conn(&self, conn: Conn) -> io::Result<u64> {
         let mut inner = self.inner();
         let token = CONNS + inner.next;
-        self.poll(&conn.channel, token)?;
+        self.waits.watch(&conn.channel, token)?;
         inner.next += 1;
         inner.conns.insert(token, conn);
         Ok(token)
@@ -238,7 +188,7 @@ impl Memifs {
             if file.paused.is_some_and(|until| until <= now)
                 && let Some(listener) = &file.listener
             {
-                let failed = self.poll(listener, u64::from(*id)).is_err();
+                let failed = self.waits.watch(listener, u64::from(*id)).is_err();
                 file.paused = failed.then_some(now + PAUSE);
             }
         }
@@ -317,7 +267,7 @@ impl Memifs {
         if let Some(file) = inner.sockets.get_mut(&socket) {
             file.paused = None;
             if let Some(listener) = file.listener.take() {
-                self.unpoll(&listener);
+                self.waits.unwatch(&listener);
             }
         }
         // Clients that haven't named their interface can't reach one.
@@ -331,7 +281,7 @@ impl Memifs {
         let file = inner.sockets.get_mut(&socket).ok_or(io::ErrorKind::NotFound)?;
         if file.listener.is_none() {
             let listener = address.listen()?;
-            self.poll(&listener, socket.into())?;
+            self.waits.watch(&listener, socket.into())?;
             file.listener = Some(listener);
         }
         Ok(())
@@ -474,7 +424,7 @@ fn make(
     mac: Option<MacAddr>,
 ) -> Result<SwIfIndex, Error> {
     let (ip, queues) = (config.mode == Mode::Ip, config.rx_queues);
-    let device = Arc::new(MemifDevice::new(config, memifs.signal.clone()));
+    let device = Arc::new(MemifDevice::new(config, memifs.waits.signal.clone()));
     let interface = NewInterface {
         name: format!("memif{}/{}", device.config.socket, device.config.id),
         kind: if ip { IfKind::Ip } else { IfKind::Ethernet },

@@ -24,8 +24,8 @@ const ACCEPTS: usize = 16;
 
 pub fn start(world: &World) -> Result<(), String> {
     let memifs = world.get::<Memifs>();
-    let signal = memifs.signal.clone();
-    memifs.watch(world).map_err(|error| format!("memif: {error}"))?;
+    let signal = memifs.waits.signal.clone();
+    memifs.waits.start(world).map_err(|error| format!("memif: {error}"))?;
     world.processes.spawn(Box::new(MemifProcess(memifs)), &signal);
     Ok(())
 }
@@ -39,13 +39,13 @@ impl Process for MemifProcess {
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
         let memifs = &self.0;
-        for token in memifs.ready() {
+        for token in memifs.waits.ready() {
             match Memifs::socket_of(token) {
                 Some(socket) => accept(world, memifs, socket),
                 None => serve(world, memifs, token),
             }
         }
-        if memifs.shrunk.get().is_some_and(|shrunk| shrunk.clear()) {
+        if memifs.waits.have_shrunk() {
             memifs.devices().iter().for_each(|device| lose_memory(world, memifs, device));
         }
         let now = world.clock.now();
@@ -107,7 +107,7 @@ fn accept(world: &World, memifs: &Memifs, socket: u32) {
             continue;
         }
         let deadline = Some(world.clock.now() + PATIENCE);
-        let wake = memifs.shrunk.get().map(|event| event.clone() as mem::Wake);
+        let wake = memifs.waits.wake().map(|event| event as mem::Wake);
         let side = Side::Server(Box::new(Server::new(wake)));
         let conn = Conn { channel, socket, side, device: None, peer: String::new(), deadline };
         if let Err(error) = memifs.add_conn(conn) {
@@ -274,5 +274,5 @@ fn end(world: &World, memifs: &Memifs, conn: Conn, why: End) {
     }
     device.disconnected(world);
     drop(channel);
-    memifs.signal.raise();
+    memifs.waits.signal.raise();
 }

@@ -2,25 +2,20 @@
 //! The verbs, and what there is: interfaces with their sockets.
 
 use crate::device::{Config, Conn, VhostDevice};
-use crate::io::Event;
 use crate::proto::{Channel, End, Session};
 use crate::socket::{self, Failure};
 use crate::tx::VhostTx;
 use cli::{Error, retval};
-use driver::{TxOffloads, TxQueues};
-use graph::{Deleted, Shared, Signal, SwIfIndex, World};
+use driver::{Sockets, TxOffloads, TxQueues};
+use graph::{Deleted, Shared, SwIfIndex, World};
 use net::{Column, IfKind, Interfaces, NewInterface, Note};
-use rustix::event::epoll;
 use std::collections::BTreeMap;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard};
 use wire::MacAddr;
 
 /// Of a new interface.
 const MTU: u16 = 9000;
-/// Events of one turn.
-const EVENTS: usize = 64;
 
 /// The settings of a new interface.
 #[derive(Clone, Debug)]
@@ -36,17 +31,13 @@ pub struct Create {
 /// The vhost-user interfaces of an instance.
 pub struct Vhosts {
     devices: Mutex<BTreeMap<SwIfIndex, Arc<VhostDevice>>>,
-    pub signal: Signal,
-    /// Waits for all sockets.
-    epoll: OnceLock<OwnedFd>,
-    /// Raised when a front-end has taken memory away.
-    shrunk: OnceLock<Arc<Event>>,
+    /// Listeners and connections, by the indices of their interfaces.
+    pub waits: Sockets,
 }
 
 impl Shared for Vhosts {
     fn make(world: &World) -> Self {
-        let signal = world.processes.signal();
-        Self { devices: Mutex::default(), signal, epoll: OnceLock::new(), shrunk: OnceLock::new() }
+        Self { devices: Mutex::default(), waits: Sockets::new(world) }
     }
 
     /// An interface goes away.
@@ -61,37 +52,11 @@ impl Vhosts {
         self.devices.lock().expect("no panic inside")
     }
 
-    /// Prepares to wait for sockets.
-    ///
-    /// # Errors
-    /// Of epoll.
-    pub fn watch(&self, world: &World) -> io::Result<()> {
-        let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        world.processes.watch(&fd, &self.signal)?;
-        let shrunk = Arc::new(Event::new()?);
-        // No interface has this number.
-        epoll::add(&fd, &shrunk, epoll::EventData::new_u64(u64::MAX), epoll::EventFlags::IN)?;
-        // It is called once.
-        let _ = (self.epoll.set(fd), self.shrunk.set(shrunk));
-        Ok(())
-    }
-
-    /// Waits for a socket of an interface.
-    ///
-    /// # Errors
-    /// Of epoll.
-    pub fn poll(&self, fd: impl AsFd, sw_if: SwIfIndex) -> io::Result<()> {
-        let all = self.epoll.get().ok_or_else(|| io::Error::other("the plugin isn't started"))?;
-        let data = epoll::EventData::new_u64(sw_if.0.into());
-        Ok(epoll::add(all, fd, data, epoll::EventFlags::IN)?)
-    }
-
     /// Leaves a listener that fails alone for a while.
     pub fn pause(&self, device: &VhostDevice, until: u64) {
         let mut state = device.state();
-        if let (Some(all), Some(listener)) = (self.epoll.get(), &state.listener) {
-            // It is watched.
-            let _ = epoll::delete(all, listener);
+        if let Some(listener) = &state.listener {
+            self.waits.unwatch(listener);
         }
         state.paused = Some(until);
     }
@@ -102,7 +67,7 @@ impl Vhosts {
         if state.paused.is_some_and(|until| until <= now) {
             state.paused = None;
             if let (Some(listener), Some(sw_if)) = (&state.listener, device.sw_if.get())
-                && let Err(error) = self.poll(listener, *sw_if)
+                && let Err(error) = self.waits.watch(listener, sw_if.0.into())
             {
                 log::error!(target: "vhost-user", "{}: {error}", device.config().socket);
             }
@@ -112,28 +77,17 @@ impl Vhosts {
 
     /// Interfaces of which a socket is readable.
     pub fn ready(&self) -> Vec<Arc<VhostDevice>> {
-        let Some(all) = self.epoll.get() else { return Vec::new() };
-        let none =
-            epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
-        let mut events = [none; EVENTS];
-        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        let count = epoll::wait(all, &mut events[..], Some(&now)).unwrap_or(0);
-        let index = |event: &epoll::Event| SwIfIndex(event.data.u64() as u32);
-        let mut ready: Vec<_> = events[..count].iter().map(index).collect();
-        ready.sort_unstable();
-        ready.dedup();
-        ready.into_iter().filter_map(|sw_if| self.device(sw_if)).collect()
+        let ready = self.waits.ready().into_iter().map(|token| SwIfIndex(token as u32));
+        ready.filter_map(|sw_if| self.device(sw_if)).collect()
     }
 
     /// Interfaces whose front-ends have taken memory away since the last call.
     pub fn broken(&self) -> Vec<Arc<VhostDevice>> {
-        match self.shrunk.get() {
-            Some(shrunk) if shrunk.clear() => {
-                let is_broken = |device: &Arc<VhostDevice>| device.lost_memory().is_some();
-                self.devices().into_iter().filter(is_broken).collect()
-            }
-            _ => Vec::new(),
+        if !self.waits.have_shrunk() {
+            return Vec::new();
         }
+        let is_broken = |device: &Arc<VhostDevice>| device.lost_memory().is_some();
+        self.devices().into_iter().filter(is_broken).collect()
     }
 
     /// All interfaces, by their index.
@@ -187,9 +141,10 @@ impl Vhosts {
         let Some(&sw_if) = device.sw_if.get() else { return };
         let (config, pairs) = (device.config(), device.rx.list().len());
         let pairs = u16::try_from(pairs).unwrap_or(u16::MAX);
-        let wake = self.shrunk.get().map(|event| event.clone() as mem::Wake);
+        let wake = self.waits.wake().map(|event| event as mem::Wake);
         let session = Session::new(config.offered(), pairs, wake);
-        let polled = self.poll(&fd, sw_if).map_err(|error| End::new(error.to_string()));
+        let polled =
+            self.waits.watch(&fd, sw_if.0.into()).map_err(|error| End::new(error.to_string()));
         let session = match polled.and(session) {
             Ok(session) => session,
             Err(End(error)) => {
@@ -287,7 +242,7 @@ fn open(
     listener: Option<OwnedFd>,
 ) -> Result<(), Error> {
     if let Some(listener) = &listener {
-        vhosts.poll(listener, sw_if).map_err(|error| {
+        vhosts.waits.watch(listener, sw_if.0.into()).map_err(|error| {
             Error::failed(format!("{}: {error}", device.config().socket))
                 .retval(retval::SYSCALL_ERROR_1)
         })?;
@@ -296,7 +251,7 @@ fn open(
         let mut state = device.state();
         (state.listener, state.retry) = (listener, 0);
     }
-    vhosts.signal.raise();
+    vhosts.waits.signal.raise();
     Ok(())
 }
 

@@ -23,8 +23,8 @@ const ACCEPTS: usize = 16;
 
 pub fn start(world: &World) -> Result<(), String> {
     let vhosts = world.get::<Vhosts>();
-    let signal = vhosts.signal.clone();
-    vhosts.watch(world).map_err(|error| format!("vhost-user: {error}"))?;
+    let signal = vhosts.waits.signal.clone();
+    vhosts.waits.start(world).map_err(|error| format!("vhost-user: {error}"))?;
     world.processes.spawn(Box::new(VhostProcess(vhosts)), &signal);
     Ok(())
 }
@@ -148,5 +148,5 @@ fn end(world: &World, vhosts: &Vhosts, device: &VhostDevice, reason: &str) {
     log::info!(target: "vhost-user", "{}: disconnected: {reason}", device.config().socket);
     device.disconnect(world, reason);
     device.state().retry = world.clock.now() + RETRY;
-    vhosts.signal.raise();
+    vhosts.waits.signal.raise();
 }
