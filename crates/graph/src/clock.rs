@@ -12,7 +12,6 @@ pub struct Clock {
     since_1970: Duration,
     ahead: AtomicU64,
     /// The time at which a test stopped it, plus one; 0 while it runs.
-    #[cfg(feature = "tests")]
     stopped: AtomicU64,
 }
 
@@ -23,7 +22,6 @@ impl Default for Clock {
             start: Instant::now(),
             since_1970,
             ahead: AtomicU64::new(0),
-            #[cfg(feature = "tests")]
             stopped: AtomicU64::new(0),
         }
     }
@@ -34,7 +32,6 @@ impl Clock {
     #[inline]
     pub fn now(&self) -> u64 {
         let ahead = self.ahead.load(Ordering::Relaxed);
-        #[cfg(feature = "tests")]
         if let Some(stopped) = self.stopped.load(Ordering::Relaxed).checked_sub(1) {
             return stopped + ahead;
         }
@@ -43,7 +40,6 @@ impl Clock {
 
     /// Stops the clock for good: from now on only [`Self::adjust`] moves it. For tests of timers,
     /// which a busy machine would otherwise make late.
-    #[cfg(feature = "tests")]
     pub fn stop(&self) {
         let elapsed = self.start.elapsed().as_nanos() as u64;
         self.stopped.store(elapsed + 1, Ordering::Relaxed);
