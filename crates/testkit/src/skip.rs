@@ -10,12 +10,16 @@ use std::{fs::OpenOptions, io::Write, path::Path};
 pub enum Lack {
     /// Huge pages: kernels of small virtual machines are built without HUGETLBFS.
     HugePages,
+    /// A processor whose registers user-mode Linux can save: with AMX they are more than it has
+    /// room for, and its first process dies.
+    UserModeLinux,
 }
 
 impl Lack {
     fn why(self) -> &'static str {
         match self {
             Lack::HugePages => "this kernel has no huge pages",
+            Lack::UserModeLinux => "user-mode Linux has no room for this processor's AMX registers",
         }
     }
 }

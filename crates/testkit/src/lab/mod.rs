@@ -37,7 +37,7 @@ pub use sweep::sweep;
 use netns::ip;
 use sweep::run_name;
 
-use crate::skip;
+use crate::skip::{Lack, skip, skip_lacking};
 
 /// Leave to change this machine's network; [`require`] gives it.
 #[derive(Clone, Debug)]
@@ -65,6 +65,10 @@ pub fn require(words: &[&str]) -> Option<Lab> {
         }
     }
     if missing.is_empty() {
+        if words.contains(&"linux.uml") && has_amx() {
+            skip_lacking(Lack::UserModeLinux);
+            return None;
+        }
         return Some(Lab(()));
     }
     let missing = missing.join(", ");
@@ -75,6 +79,12 @@ pub fn require(words: &[&str]) -> Option<Lab> {
     );
     skip(&missing);
     None
+}
+
+/// True if the processor has AMX.
+fn has_amx() -> bool {
+    let about = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    about.split_whitespace().any(|flag| flag == "amx_tile")
 }
 
 /// Where `program` is: in `PATH`, or in the folders of system programs, which `PATH` often lacks.
