@@ -4,7 +4,7 @@ mod vlan;
 use crate::{PLUGIN, loopback, register_ethertype, register_l2};
 use buffer::Flags;
 use graph::drive::Bench;
-use graph::{Plugin, SwIfIndex, World, WorldConfig};
+use graph::{ArcDef, Plugin, SwIfIndex, World, WorldConfig};
 use net::{IfCounters, Interfaces, L2Role, MtuKind};
 use startup::Cursor;
 use startup::Source;
@@ -14,7 +14,14 @@ use std::sync::Arc;
 use testkit::mutate::Mutator;
 use wire::{EtherType, MacAddr};
 
-static PLUGINS: &[&Plugin] = &[&net::drive::STATE, &PLUGIN];
+/// The arc of received frames, which another feature brings in the daemon.
+static ARC: Plugin = Plugin {
+    name: "arc",
+    arcs: &[ArcDef { name: "device-input", starts: &[], end: "ethernet-input" }],
+    ..Plugin::EMPTY
+};
+
+static PLUGINS: &[&Plugin] = &[&net::drive::STATE, &ARC, &PLUGIN];
 const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 fn bench() -> (Bench, SwIfIndex) {

@@ -64,8 +64,8 @@ static TUNNELS: Plugin = Plugin {
     nodes: &[NodeDef::input::<TestInput>(), NodeDef::of::<Inside>()],
     features: &[
         inside("tunnel-input-ethernet", &["super-path"], &["soft-rss-tunnel-ethernet"]),
-        inside("tunnel-input-ip4", &[], &["soft-rss-tunnel-ip4"]),
-        inside("tunnel-input-ip6", &[], &["soft-rss-tunnel-ip6"]),
+        inside("tunnel-input-ip4", &["super-path-ip4"], &["soft-rss-tunnel-ip4"]),
+        inside("tunnel-input-ip6", &["super-path-ip6"], &["soft-rss-tunnel-ip6"]),
     ],
     ..Plugin::EMPTY
 };
