@@ -80,15 +80,15 @@ msg::messages! {
     /// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer.
     /// Offloads are on.
     AfPacketCreate,
-    /// The new interface.
+    /// The index of the new interface.
     AfPacketCreateReply,
     /// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer.
     AfPacketCreateV2,
-    /// The new interface.
+    /// The index of the new interface.
     AfPacketCreateV2Reply,
     /// Makes an interface of an interface of the Linux kernel.
     AfPacketCreateV3,
-    /// The new interface.
+    /// The index of the new interface.
     AfPacketCreateV3Reply,
     /// Takes a host interface away; the kernel's stays.
     AfPacketDelete,

@@ -29,7 +29,7 @@ msg::messages! {
     AfXdpFlag,
     /// Makes an interface of an interface of the Linux kernel, through AF_XDP sockets.
     AfXdpCreateV3,
-    /// The new interface.
+    /// The index of the new interface.
     AfXdpCreateV3Reply,
     /// Takes an AF_XDP interface away; the kernel's stays.
     AfXdpDelete,

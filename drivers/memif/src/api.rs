@@ -65,9 +65,9 @@ msg::messages! {
     MemifRole,
     /// The first header of packets.
     MemifMode,
-    /// The new interface.
+    /// The index of the new interface.
     MemifCreateReply,
-    /// The new interface.
+    /// The index of the new interface.
     MemifCreateV2Reply,
     /// Takes an interface away.
     MemifDelete,

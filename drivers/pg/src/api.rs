@@ -78,16 +78,16 @@ msg::messages! {
     /// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
     /// newer.
     PgCreateInterface,
-    /// The interface.
+    /// The index of the interface.
     PgCreateInterfaceReply,
     /// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
     /// newer.
     PgCreateInterfaceV2,
-    /// The interface.
+    /// The index of the interface.
     PgCreateInterfaceV2Reply,
     /// Makes an interface for streams and captures, unless it is there.
     PgCreateInterfaceV3,
-    /// The interface.
+    /// The index of the interface.
     PgCreateInterfaceV3Reply,
     /// Takes an interface away, with its streams and its capture.
     PgDeleteInterface,

@@ -46,9 +46,9 @@ msg::messages! {
     /// Makes an interface to a virtual machine.
     #[from(CreateVhostUserIf)]
     CreateVhostUserIfV2,
-    /// The new interface.
+    /// The index of the new interface.
     CreateVhostUserIfReply,
-    /// The new interface.
+    /// The index of the new interface.
     CreateVhostUserIfV2Reply,
     /// Takes an interface away.
     DeleteVhostUserIf,

@@ -34,11 +34,11 @@ fn given(mac: MacAddress) -> Option<MacAddr> {
 msg::messages! {
     /// Makes a loopback interface with the first number that is free.
     CreateLoopback,
-    /// The new interface.
+    /// The index of the new interface.
     CreateLoopbackReply,
     /// Makes a loopback interface.
     CreateLoopbackInstance,
-    /// The new interface.
+    /// The index of the new interface.
     CreateLoopbackInstanceReply,
     /// Takes a loopback interface away.
     DeleteLoopback,

@@ -44,17 +44,17 @@ fn add_del(w: &World, r: GeneveAddDelTunnel2) -> Result<InterfaceIndex> {
 msg::messages! {
     /// Makes or deletes a tunnel.
     GeneveAddDelTunnel,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     GeneveAddDelTunnelReply,
     /// Makes or deletes a tunnel.
     #[from(GeneveAddDelTunnel)]
     GeneveAddDelTunnel2,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     #[derive(Debug, PartialEq, Eq)]
     GeneveAddDelTunnel2Reply,
     /// Asks for one tunnel, or for all.
     GeneveTunnelDump,
-    /// A tunnel.
+    /// One tunnel: its ends and settings.
     #[derive(Debug, PartialEq, Eq)]
     GeneveTunnelDetails,
     /// Takes datagrams of tunnels out of what an interface receives before it is looked up.

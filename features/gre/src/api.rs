@@ -81,25 +81,25 @@ msg::messages! {
     /// A tunnel without a key.
     #[from(GreTunnelV2)]
     GreTunnel,
-    /// A tunnel.
+    /// A GRE tunnel: its ends and settings.
     #[from(GreTunnel)]
     GreTunnelV2,
     /// Makes or deletes a tunnel.
     GreTunnelAddDel,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     GreTunnelAddDelReply,
     /// Makes or deletes a tunnel.
     GreTunnelAddDelV2,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     #[derive(Debug, PartialEq, Eq)]
     GreTunnelAddDelV2Reply,
     /// Asks for one tunnel, or for all.
     GreTunnelDump,
-    /// A tunnel.
+    /// One tunnel: its ends and settings.
     GreTunnelDetails,
     /// Asks for one tunnel, or for all.
     GreTunnelV2Dump,
-    /// A tunnel.
+    /// One tunnel: its ends and settings.
     #[derive(Debug, PartialEq, Eq)]
     GreTunnelV2Details,
 }

@@ -21,7 +21,7 @@ fn messages(m: &mut Messages<World>) {
 }
 
 msg::messages! {
-    /// A tunnel.
+    /// An IPIP tunnel: its ends and settings.
     IpipTunnel,
     /// Makes a tunnel.
     IpipAddTunnel,
@@ -32,7 +32,7 @@ msg::messages! {
     IpipDelTunnel,
     /// Asks for one tunnel, or for all.
     IpipTunnelDump,
-    /// A tunnel.
+    /// One tunnel: its ends and settings.
     IpipTunnelDetails,
 }
 

@@ -39,7 +39,7 @@ msg::messages! {
     IpMroute,
     /// Adds or removes a multicast route of the binary API, or paths of it.
     IpMrouteAddDel,
-    /// Where its counters are.
+    /// The index of the route's counters in the stats segment.
     IpMrouteAddDelReply,
     /// Asks for all multicast routes of a table.
     IpMrouteDump,
@@ -47,7 +47,7 @@ msg::messages! {
     IpMrouteDetails,
     /// Asks for all tables of multicast routes: one goes with each table of routes.
     IpMtableDump,
-    /// A table.
+    /// One table: its number, name and IP version.
     IpMtableDetails,
     /// Takes reports of packets that wait, the oldest ones; of those that one answer has, the
     /// youngest comes first.

@@ -58,22 +58,22 @@ fn dump(w: &World, only: InterfaceIndex) -> Vec<VxlanGpeTunnelV2Details> {
 msg::messages! {
     /// Makes or deletes a tunnel.
     VxlanGpeAddDelTunnel,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     VxlanGpeAddDelTunnelReply,
     /// Makes or deletes a tunnel.
     #[from(VxlanGpeAddDelTunnel)]
     VxlanGpeAddDelTunnelV2,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     #[derive(Debug, PartialEq, Eq)]
     VxlanGpeAddDelTunnelV2Reply,
     /// Asks for one tunnel, or for all.
     VxlanGpeTunnelDump,
-    /// A tunnel.
+    /// One tunnel: its ends and settings.
     #[from(VxlanGpeTunnelV2Details)]
     VxlanGpeTunnelDetails,
     /// Asks for one tunnel, or for all.
     VxlanGpeTunnelV2Dump,
-    /// A tunnel.
+    /// One tunnel: its ends and settings.
     #[derive(Debug, PartialEq, Eq)]
     VxlanGpeTunnelV2Details,
     /// Takes datagrams of tunnels out of what an interface receives before it is looked up.

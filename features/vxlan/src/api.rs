@@ -80,27 +80,27 @@ impl VxlanTunnelV2Details {
 msg::messages! {
     /// Makes or deletes a tunnel.
     VxlanAddDelTunnel,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     VxlanAddDelTunnelReply,
     /// Makes or deletes a tunnel.
     VxlanAddDelTunnelV2,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     VxlanAddDelTunnelV2Reply,
     /// Makes or deletes a tunnel.
     #[from(VxlanAddDelTunnel)]
     #[from(VxlanAddDelTunnelV2)]
     VxlanAddDelTunnelV3,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     #[derive(Debug, PartialEq, Eq)]
     VxlanAddDelTunnelV3Reply,
     /// Asks for one tunnel, or for all.
     VxlanTunnelDump,
-    /// A tunnel.
+    /// One tunnel: its ends and settings.
     #[from(VxlanTunnelV2Details)]
     VxlanTunnelDetails,
     /// Asks for one tunnel, or for all.
     VxlanTunnelV2Dump,
-    /// A tunnel.
+    /// One tunnel: its ends and settings.
     #[derive(Debug, PartialEq, Eq)]
     VxlanTunnelV2Details,
     /// Takes datagrams of tunnels out of what an interface receives before it is looked up.

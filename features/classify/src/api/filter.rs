@@ -69,7 +69,7 @@ fn set(w: &World, of: FilterOf, table: u32, sort: bool) -> Result<u32> {
 msg::messages! {
     /// Asks for the table of the filter of traces that has a mask.
     ClassifyTraceLookupTable,
-    /// The table.
+    /// The index of the table.
     #[derive(Debug, PartialEq, Eq)]
     ClassifyTraceLookupTableReply,
     /// Sets the first table of the filter of traces.
@@ -84,7 +84,7 @@ msg::messages! {
     ClassifyTraceGetTablesReply,
     /// Asks for the table of the filter of captures that has a mask.
     ClassifyPcapLookupTable,
-    /// The table.
+    /// The index of the table.
     #[derive(Debug, PartialEq, Eq)]
     ClassifyPcapLookupTableReply,
     /// Sets the first table of a filter of captures.

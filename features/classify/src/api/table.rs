@@ -24,7 +24,7 @@ pub fn messages(m: &mut Messages<World>) {
 msg::messages! {
     /// Makes a table, sets the table that is asked behind it, or deletes it.
     ClassifyAddDelTable,
-    /// The table.
+    /// The index and the sizes of the table.
     #[derive(Debug, PartialEq, Eq)]
     ClassifyAddDelTableReply,
     /// The additional action on packets of a session.
@@ -38,7 +38,7 @@ msg::messages! {
     ClassifyTableIdsReply,
     /// Asks for a table.
     ClassifyTableInfo,
-    /// A table.
+    /// One table: its mask, sizes and chain.
     #[derive(Debug, PartialEq, Eq)]
     ClassifyTableInfoReply,
     /// Asks for the sessions of a table.

@@ -29,11 +29,11 @@ msg::messages! {
     IpRouteV2,
     /// Adds or removes a route of the binary API, or paths of it.
     IpRouteAddDel,
-    /// Where its counters are.
+    /// The index of the route's counters in the stats segment.
     IpRouteAddDelReply,
     /// Adds or removes a route of any source, or paths of it.
     IpRouteAddDelV2,
-    /// Where its counters are.
+    /// The index of the route's counters in the stats segment.
     IpRouteAddDelV2Reply,
     /// Asks for all routes of a table.
     IpRouteDump,

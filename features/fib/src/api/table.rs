@@ -20,7 +20,7 @@ pub(super) fn messages(m: &mut Messages<World>) {
 }
 
 msg::messages! {
-    /// A table.
+    /// A route table: its number, name and IP version.
     IpTable,
     /// Makes a table, or deletes it with the routes that came by the binary API. It is there as
     /// long as an operator needs it, an interface is in it, or routes of other tables lead to it.
@@ -30,11 +30,11 @@ msg::messages! {
     IpTableAddDelV2,
     /// Makes a table of the number that is given, or of a free one if all bits are set.
     IpTableAllocate,
-    /// The table.
+    /// The table with the number that was chosen.
     IpTableAllocateReply,
     /// Asks for all tables.
     IpTableDump,
-    /// A table.
+    /// One table: its number, name and IP version.
     IpTableDetails,
     /// Removes all routes of a table that came by the binary API.
     IpTableFlush,

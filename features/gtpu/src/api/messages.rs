@@ -14,19 +14,19 @@ msg::messages! {
     TunnelMetrics,
     /// Makes or deletes a tunnel.
     GtpuAddDelTunnel,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     GtpuAddDelTunnelReply,
     /// Makes or deletes a tunnel.
     #[from(GtpuAddDelTunnel)]
     GtpuAddDelTunnelV2,
-    /// The tunnel.
+    /// The index of the tunnel's interface.
     #[derive(Debug, PartialEq, Eq)]
     GtpuAddDelTunnelV2Reply,
     /// Changes the identifier in what is sent to an end.
     GtpuTunnelUpdateTteid,
     /// Asks for one tunnel, or for all.
     GtpuTunnelDump,
-    /// A tunnel.
+    /// One tunnel: its ends and settings.
     #[from(GtpuTunnelV2Details)]
     GtpuTunnelDetails,
     /// Asks for one tunnel or forward, or for all.

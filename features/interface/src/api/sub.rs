@@ -64,11 +64,11 @@ fn frames(r: &CreateSubif) -> Result<SubFrames> {
 msg::messages! {
     /// Makes a sub-interface for the frames of a VLAN.
     CreateVlanSubif,
-    /// The new interface.
+    /// The index of the new interface.
     CreateVlanSubifReply,
     /// Makes a sub-interface.
     CreateSubif,
-    /// The new interface.
+    /// The index of the new interface.
     CreateSubifReply,
     /// Takes a sub-interface away.
     DeleteSubif,

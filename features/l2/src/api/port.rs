@@ -82,7 +82,7 @@ msg::messages! {
     L2InterfaceFeatFlagsGetReply,
     /// Creates an interface to be the routed one of a bridge domain.
     BviCreate,
-    /// The new interface.
+    /// The index of the new interface.
     BviCreateReply,
     /// Deletes an interface created to be the routed one of a bridge domain.
     BviDelete,
