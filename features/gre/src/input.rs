@@ -7,7 +7,7 @@ use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Vector, World};
 use ip::Ip;
 use simd::Isa;
 use std::marker::PhantomData;
-use tunnel::{Decap, DecapTrace, Key, Last, Onto, Outer, Receipt};
+use tunnel::{Decap, DecapTrace, Decapsulates, Key, Last, Onto, Outer, Receipt, Receiver};
 use wire::checksum::Sum;
 use wire::{EtherType, Gre as GreHeader, Header};
 
@@ -132,6 +132,14 @@ impl<F: Ip> Build for GreInput<F> {
     }
 }
 
+impl<F: Ip> Decapsulates<F> for GreInput<F> {
+    const DECAPSULATED: To = To::Decapsulated;
+
+    fn parts(&mut self) -> (&mut Last<To>, &Receiver) {
+        (&mut self.last, self.decap.receiver())
+    }
+}
+
 impl<F: Ip> Node for GreInput<F> {
     const NAME: &'static str = if F::IS_V6 { "gre6-input" } else { "gre4-input" };
     const DROP: &'static str = "{ip}-drop";
@@ -173,15 +181,11 @@ impl<F: Ip> Node for GreInput<F> {
 
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        self.last.begin();
-        for (b, out) in v.packets_ahead() {
-            let again = self.last.receive::<F>(b, self.decap.receiver());
-            out.go(again.unwrap_or_else(|| self.packet(b, cx)));
-        }
+        tunnel::decapsulate::<F, _>(self, v, cx);
     }
 
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, cx: &mut Cx<'_, TRACED>) {
-        cx.count(To::Decapsulated, self.last.end(self.decap.receiver()));
+        tunnel::end_decapsulation::<F, _, TRACED>(self, cx);
     }
 }

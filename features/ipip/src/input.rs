@@ -11,7 +11,7 @@ use simd::Isa;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use sync::Turn;
-use tunnel::{Decap, DecapTrace, Last, Onto, Outer, Receipt};
+use tunnel::{Decap, DecapTrace, Decapsulates, Last, Onto, Outer, Receipt, Receiver};
 use wire::{Header, IpHeader, IpProtocol, Ipv4Header, Ipv6Header};
 
 pub struct IpIpInput<F> {
@@ -84,6 +84,14 @@ impl<F: Ip> IpIpInput<F> {
     }
 }
 
+impl<F: Ip> Decapsulates<F> for IpIpInput<F> {
+    const DECAPSULATED: To = To::Decapsulated;
+
+    fn parts(&mut self) -> (&mut Last<To>, &Receiver) {
+        (&mut self.last, self.decap.receiver())
+    }
+}
+
 impl<F: Ip> Node for IpIpInput<F> {
     const NAME: &'static str = if F::IS_V6 { "ipip6-input" } else { "ipip4-input" };
     const DROP: &'static str = "{ip}-drop";
@@ -133,15 +141,11 @@ impl<F: Ip> Node for IpIpInput<F> {
 
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        self.last.begin();
-        for (b, out) in v.packets_ahead() {
-            let again = self.last.receive::<F>(b, self.decap.receiver());
-            out.go(again.unwrap_or_else(|| self.packet(b, cx)));
-        }
+        tunnel::decapsulate::<F, _>(self, v, cx);
     }
 
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, cx: &mut Cx<'_, TRACED>) {
-        cx.count(To::Decapsulated, self.last.end(self.decap.receiver()));
+        tunnel::end_decapsulation::<F, _, TRACED>(self, cx);
     }
 }

@@ -11,7 +11,7 @@ use crate::receipt::{OF_OUTER, Receipt};
 use crate::remembered::Remembered;
 use crate::state::Tunnels;
 use buffer::{Buffer, Field, Flags as Marked};
-use graph::{Cx, NodeIndex, ThreadIndex, Trace, World};
+use graph::{Cx, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use net::{IfLanes, Interfaces, IpMeta, L4};
 use std::cell::Cell;
 use std::fmt;
@@ -132,6 +132,39 @@ pub struct Decap<S: Spec> {
     receiver: Receiver,
     /// Number of the end that was found last: the next packet is often from the same.
     last: Cell<u32>,
+}
+
+/// A node that takes off headers behind the outer IP header, which its packets begin with.
+pub trait Decapsulates<F: ip::Ip>: Node {
+    /// The counter of good packets.
+    const DECAPSULATED: Self::Next;
+    /// Its parts.
+    fn parts(&mut self) -> (&mut Last<Self::Next>, &Receiver);
+}
+
+/// [`Node::stages`] of such a node.
+#[inline(always)]
+pub fn decapsulate<F: ip::Ip, N: Decapsulates<F>>(
+    node: &mut N,
+    v: &mut Vector<'_, N::Next>,
+    cx: &mut Cx<'_, false>,
+) {
+    node.parts().0.begin();
+    for (b, out) in v.packets_ahead() {
+        let (last, receiver) = node.parts();
+        let again = last.receive::<F>(b, receiver);
+        out.go(again.unwrap_or_else(|| node.packet(b, cx)));
+    }
+}
+
+/// [`Node::end`] of such a node.
+#[inline(always)]
+pub fn end_decapsulation<F: ip::Ip, N: Decapsulates<F>, const TRACED: bool>(
+    node: &mut N,
+    cx: &mut Cx<'_, TRACED>,
+) {
+    let (last, receiver) = node.parts();
+    cx.count(N::DECAPSULATED, last.end(receiver));
 }
 
 /// The last tunnel of a vector, for a node whose next nodes are `T`.

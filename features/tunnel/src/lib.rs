@@ -55,7 +55,10 @@ pub use datagrams::{
     Bypass, BypassInterfaces, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto, Outcome, Own,
     add_del, refuse_offload, set_bypass, set_offload, write_bypass,
 };
-pub use decap::{Decap, DecapError, DecapTrace, Last, Outer, Receiver};
+pub use decap::{
+    Decap, DecapError, DecapTrace, Decapsulates, Last, Outer, Receiver, decapsulate,
+    end_decapsulation,
+};
 pub use encap::Encap;
 pub use end::End;
 pub use follow::{OuterPath, OuterPaths, PathFollower};
