@@ -75,8 +75,8 @@ impl<'a, F: Net> PacketColumns<'a, F> {
         self.buffers.get(i).data().get(FRONT..).unwrap_or_default()
     }
 
-    /// Packet `i`, from its IP header on, to be changed: the columns that follow from its header
-    /// are read again.
+    /// Packet `i`, from its IP header on, to be changed, but for its length: its destination and
+    /// hop limit are read again.
     #[inline(always)]
     pub fn packet_mut(&mut self, i: usize) -> &mut [u8] {
         self.changed |= 1 << (i % u64::BITS as usize);

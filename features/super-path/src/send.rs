@@ -125,13 +125,11 @@ impl<F: Protocol> Forwarder<F> {
             }
             left &= !group;
             let hop = AdjIndex(hop);
-            let exit = self.adjacencies.ordinaries().get(hop).and_then(|adj| {
-                let exits = &mut state.exits;
-                let exit = self.outward.find(exits, (adj.tx_if.into(), adj.output), views, cx)?;
-                Some(Self::short_next_hop(adj, exit.to))
-            });
-            let next_hop = if let Some(next_hop) = exit {
-                next_hop
+            let next_hop = if let Some(adj) = self.adjacencies.ordinaries().get(hop)
+                && let over = (adj.tx_if.into(), adj.output)
+                && let Some(exit) = self.outward.find(&mut state.exits, over, views, cx)
+            {
+                Self::short_next_hop(adj, exit.to)
             } else {
                 let Some(adj) = self.adjacencies.get(hop, cx.turn) else { continue };
                 if adj.kind == AdjKind::LoadBalance {
