@@ -273,6 +273,12 @@ impl Queue {
         std::mem::take(&mut self.unknown_offload)
     }
 
+    /// Counts the losses of a queue that this one takes the place of.
+    pub(super) fn take_losses(&mut self, before: &mut Self) {
+        self.bad += before.take_bad();
+        self.unknown_offload += before.take_unknown_offload();
+    }
+
     /// Where the ring is. Everything that was taken has been given back.
     pub fn position(&self) -> Position {
         ring!(&self.ring, ring => ring.position())

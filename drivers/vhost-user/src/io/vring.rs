@@ -76,16 +76,34 @@ impl Vring {
         queue.as_mut().map(|queue| f(queue, *enabled))
     }
 
-    /// Starts it.
+    /// Starts it, or goes on with a queue made anew, whose maker gets the position of one that is
+    /// used. A thread with packets for it waits meanwhile: none of them is lost.
     ///
     /// # Errors
-    /// Of epoll: the guest's event can't be waited for.
-    pub fn start(&self, mut queue: Queue) -> io::Result<()> {
-        let kick = queue.kick.clone();
+    /// Of the maker, and then the ring is stopped; of epoll, if the guest's event can't be waited
+    /// for.
+    pub fn start(
+        &self,
+        make: impl FnOnce(Option<Position>) -> Result<Queue, String>,
+    ) -> Result<(), String> {
         let mut state = self.state();
+        let mut before = state.queue.take();
+        let made = make(before.as_ref().map(Queue::position));
+        let kick = made.as_ref().ok().and_then(|queue| queue.kick.clone());
+        self.watch(&mut state, kick.clone()).map_err(|e| e.to_string())?;
+        let mut queue = made?;
+        if let Some(before) = &mut before {
+            queue.take_losses(before);
+        }
         queue.set_events(state.events);
         state.queue = Some(queue);
-        self.watch(&mut state, kick)
+        // A new queue wants no events at first: the guest may have sent something without one.
+        if state.events
+            && let Some(kick) = kick
+        {
+            kick.raise();
+        }
+        Ok(())
     }
 
     fn watch(&self, state: &mut State, kick: Option<Arc<Event>>) -> io::Result<()> {

@@ -388,16 +388,16 @@ impl Session {
             ecn: features.contains(Features::GUEST_ECN),
         };
         let log = self.inflight.as_ref();
-        let start = Start {
-            log: log.map(|log| log.ring(index, format, size)).transpose().map_err(End)?,
-            live: ring.vring.stop(),
-            // Chains are used in order, so both positions are the same at the start.
-            base: ring.base.map(|base| Position { next: base as u16, done: base as u16 }),
+        let log = log.map(|log| log.ring(index, format, size)).transpose().map_err(End)?;
+        // Chains are used in order, so both positions are the same at the start.
+        let base = ring.base.map(|base| Position { next: base as u16, done: base as u16 });
+        let make = |live| {
+            let mut queue = Queue::new(memory.clone(), config, Start { live, log, base })?;
+            queue.set_kick(kick);
+            queue.set_call(ring.call.clone());
+            Ok(queue)
         };
-        let mut queue = Queue::new(memory.clone(), config, start).map_err(End)?;
-        queue.set_kick(kick);
-        queue.set_call(ring.call.clone());
-        ring.vring.start(queue).map_err(|e| End(e.to_string()))?;
+        ring.vring.start(make).map_err(End)?;
         ring.started = true;
         Ok(CHANGED)
     }

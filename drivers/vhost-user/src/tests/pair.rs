@@ -192,6 +192,35 @@ fn rings_stop_and_start_where_they_were() {
 }
 
 #[suite::test]
+fn no_frame_is_lost_while_memory_is_mapped_anew() {
+    for features in [plain(), plain() | Features::RING_PACKED, plain() | Features::EVENT_IDX] {
+        let Some((_lab, _netns, rig)) = rig(1) else { return };
+        let dir = Dir::new("anew");
+        let like = wanted(features, 1, 128, 1, false);
+        let (mut a, mut b) = guests(&rig, &dir, like, like, "packed event-idx");
+        warm(&mut a, &mut b);
+        warm(&mut b, &mut a);
+        for mode in ["polling", "interrupt"] {
+            rig.script(&format!(
+                "set interface rx-mode {A} {mode}
+                 set interface rx-mode {B} {mode}"
+            ));
+            for round in 0..100 {
+                let frames: Vec<_> = (0..30).map(|n| frame(round + n, 100)).collect();
+                a.send_memory();
+                b.send(0, &frames);
+                a.send_memory();
+                a.send(0, &frames);
+                assert_eq!(a.receive(30), frames, "{:?}", rig.drops());
+                assert_eq!(b.receive(30), frames, "{:?}", rig.drops());
+            }
+        }
+        drop((a, b));
+        rig.finish();
+    }
+}
+
+#[suite::test]
 fn guests_come_again_and_the_newest_connection_counts() {
     let Some((_lab, _netns, rig)) = rig(1) else { return };
     let dir = Dir::new("again");
