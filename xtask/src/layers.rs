@@ -28,6 +28,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["crates/graph"],
     &["crates/net"],
+    &["crates/object"],
     &["crates/driver"],
     &["features/*", "drivers/*"],
     &["bin/*"],
@@ -46,7 +47,8 @@ const SIDEWAYS: &[(&str, &str)] = &[
 ];
 
 /// Procedural macros: they make code for a crate and know none of ours, but for [`FACTS`].
-const MACROS: &[&str] = &["crates/graph-derive", "crates/msg-macros", "crates/suite-derive"];
+const MACROS: &[&str] =
+    &["crates/graph-derive", "crates/msg-macros", "crates/object-derive", "crates/suite-derive"];
 
 /// A macro and the tables that it makes code of.
 const FACTS: (&str, &str) = ("crates/msg-macros", "crates/msg-table");

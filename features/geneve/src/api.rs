@@ -6,7 +6,6 @@ use cli::Result;
 use graph::{SwIfIndex, World};
 use msg::{Caller, Messages, Module};
 use net::api::{Address, InterfaceIndex};
-use std::net::IpAddr;
 use tunnel::{BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tunnels};
 
 /// The module.
@@ -29,13 +28,13 @@ fn messages(m: &mut Messages<World>) {
 }
 
 fn add_del(w: &World, r: GeneveAddDelTunnel2) -> Result<InterfaceIndex> {
-    let remote: IpAddr = r.remote_address.into();
+    let (local, remote) = (r.local_address.into(), r.remote_address.into());
+    let by = r.mcast_sw_if_index.given();
     let spec = Geneve {
-        ends: TunnelEndpoints { local: r.local_address.into(), remote, table: r.encap_vrf_id },
+        ends: TunnelEndpoints::new(local, remote, r.encap_vrf_id, by),
         marks: HeaderMarking::default(),
         vni: tunnel::check_vni(r.vni)?,
         layer3: r.l3_mode,
-        group_interface: r.mcast_sw_if_index.given().filter(|_| remote.is_multicast()),
         next: Next::of_index(w, r.decap_next_index)?,
     };
     w.get::<Tunnels<Geneve>>().add_del(w, r.is_add, None, spec).map(Into::into)
@@ -63,12 +62,12 @@ msg::messages! {
 
 impl GeneveTunnelDetails {
     fn of(w: &World, Tunnel { sw_if, spec, .. }: Tunnel<Geneve>) -> Self {
-        let Geneve { ends, vni, group_interface, next, .. } = spec;
+        let Geneve { ends, vni, next, .. } = spec;
         Self {
             sw_if_index: sw_if.into(),
             src_address: ends.local.into(),
             dst_address: ends.remote.into(),
-            mcast_sw_if_index: group_interface.map_or(InterfaceIndex::NONE, InterfaceIndex::from),
+            mcast_sw_if_index: ends.group_interface.into(),
             encap_vrf_id: ends.table,
             decap_next_index: next.index(w),
             vni,

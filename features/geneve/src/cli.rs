@@ -1,58 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands that change something.
+//! The commands.
 
 use crate::model::Geneve;
-use crate::show;
-use cli::{Command, Matches, Output, Result};
-use graph::World;
-use tunnel::{Next, TunnelEndpoints};
+use cli::{Command, Result};
+use graph::{RunningConfig, Script, SwIfIndex, World};
+use object::Arguments;
+use std::fmt::{self, Write};
+use tunnel::{Declared, Shown, Tunnels};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
-        path: "create geneve tunnel",
-        usage: concat!(
-            "({local <source:ip>} {remote <destination:ip> | group <group:ip> <interface:interface>} {vni <vni:u32>} \
-             [instance <instance:u32>] [encap-vrf-id <table:u32>] [decap-next <next:l2|drop|node> [<node:word>]] [l3-mode] ",
-            tunnel::marks_usage!(),
-            " [del])"
-        ),
+        path: Geneve::CREATE,
+        usage: cli::join!("(", Geneve::USAGE, tunnel::INSTANCE, "[del])"),
         help: "Make an interface whose frames go to another router in datagrams, or to a group of routers; l3-mode: its MAC address \
                follows from its number",
-        run: create,
+        run: tunnel::create::<Geneve>,
     },
     Command {
         path: "show geneve tunnel",
         usage: "[raw]",
         help: "GENEVE tunnels",
-        run: show::tunnels,
+        run: tunnel::show::<Geneve>,
     },
-    Command {
-        path: "set interface ip geneve-bypass",
-        usage: "<interface:interface> [del]",
-        help: "Take datagrams of GENEVE tunnels out of the received IPv4 packets before these are looked up",
-        run: |w, m| tunnel::set_bypass::<Geneve>(w, m, false),
-    },
-    Command {
-        path: "set interface ip6 geneve-bypass",
-        usage: "<interface:interface> [del]",
-        help: "Take datagrams of GENEVE tunnels out of the received IPv6 packets before these are looked up",
-        run: |w, m| tunnel::set_bypass::<Geneve>(w, m, true),
-    },
+    tunnel::bypass_ip4::<Geneve>(
+        "set interface ip geneve-bypass",
+        "Take datagrams of GENEVE tunnels out of the received IPv4 packets before these are looked up",
+    ),
+    tunnel::bypass_ip6::<Geneve>(
+        "set interface ip6 geneve-bypass",
+        "Take datagrams of GENEVE tunnels out of the received IPv6 packets before these are looked up",
+    ),
 ];
 
-fn create(w: &World, m: &Matches) -> Result<Output> {
-    let (remote, group_interface) = tunnel::other_end(w, m, "destination")?;
-    let spec = Geneve {
-        ends: TunnelEndpoints {
-            local: m.req("source")?,
-            remote,
-            table: m.opt("table")?.unwrap_or(0),
-        },
-        marks: tunnel::parse(m)?,
-        vni: tunnel::vni(m)?,
-        layer3: m.flag("l3-mode"),
-        group_interface,
-        next: Next::parse(m)?,
-    };
-    tunnel::add_del(w, m, spec)
+impl Declared for Geneve {
+    const CREATE: &'static str = "create geneve tunnel";
+    const NONE: &'static str = "No geneve tunnels configured...";
+
+    fn make(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
+        world.get::<Tunnels<Self>>().create_on_port(world, instance, self)
+    }
+
+    fn text(&self, shown: &Shown<'_>, text: &mut String) -> fmt::Result {
+        let Self { ends, vni, layer3, next, .. } = self;
+        write!(text, "[{}] lcl {} rmt {} vni {vni} ", shown.instance, ends.local, ends.remote)?;
+        shown.route_text(text)?;
+        next.text(text)?;
+        write!(text, "l3-mode {} ", u8::from(*layer3))?;
+        ends.group_text(text)
+    }
+}
+
+/// Commands that set what is kept here, for the tests that save and restore it.
+pub const EXAMPLES: &[Script] = &[Script::here(
+    "GENEVE tunnels",
+    "create packet-generator interface pg0
+     set interface state pg0 up
+     set interface ip address pg0 192.0.2.1/24
+     ip table add 7
+     create geneve tunnel local 192.0.2.1 remote 192.0.2.9 vni 13
+     create geneve tunnel local 192.0.2.1 remote 192.0.2.9 vni 14 instance 5 encap-vrf-id 7 encap-copy-ecn dscp 8
+     create geneve tunnel local 2001:db8::1 remote 2001:db8::2 vni 13 l3-mode
+     create geneve tunnel local 192.0.2.1 group 239.1.1.1 pg0 vni 13
+     create geneve tunnel local 192.0.2.1 group 239.1.1.1 pg0 vni 14 decap-next drop
+     create geneve tunnel local 192.0.2.1 remote 192.0.2.10 vni 15 decap-next node ethernet-input
+     create geneve tunnel local 192.0.2.1 remote 192.0.2.11 vni 16
+     create geneve tunnel local 192.0.2.1 remote 192.0.2.11 vni 16 del
+     set interface l2 bridge geneve_tunnel0 13
+     set interface l2 bridge geneve_tunnel2 13
+     set interface ip geneve-bypass pg0
+     set interface ip6 geneve-bypass pg0",
+)];
+
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    tunnel::write_config::<Geneve>(world, config);
+    tunnel::write_bypass::<Geneve>(world, config);
 }

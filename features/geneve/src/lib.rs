@@ -14,11 +14,9 @@
 
 mod api;
 mod cli;
-mod config;
 mod encap;
 mod input;
 mod model;
-mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
@@ -64,8 +62,8 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     api: &[api::API],
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     unmoved: &[
         ("/err/geneve*-*/*", "features/geneve/src/tests.rs"),
         ("/err/ip*-geneve-bypass/*", "features/geneve/src/tests.rs"),

@@ -6,7 +6,7 @@ use crate::input::{To, read};
 use crate::model::Geneve;
 use buffer::Buffer;
 use cli::retval::{self, Retval};
-use graph::{NodeIndex, SwIfIndex, World};
+use graph::{NodeIndex, World};
 use net::{FloodRole, IfKind};
 use sync::Turn;
 use tunnel::{Codec, Datagrams, HeaderMarking, Key, Nothing, OWN, Own, Spec, TunnelEndpoints};
@@ -57,10 +57,6 @@ impl Spec for Geneve {
 
     fn next(&self, world: &World) -> Option<NodeIndex> {
         self.next.node(world)
-    }
-
-    fn group_interface(&self) -> Option<SwIfIndex> {
-        self.group_interface
     }
 
     fn flood_role(&self) -> FloodRole {

@@ -54,11 +54,7 @@ fn add_del(w: &World, is_add: bool, r: GreTunnelV2) -> Result<InterfaceIndex> {
         );
     }
     let spec = Gre {
-        ends: TunnelEndpoints {
-            local: r.src.into(),
-            remote: r.dst.into(),
-            table: r.outer_table_id,
-        },
+        ends: TunnelEndpoints::new(r.src.into(), r.dst.into(), r.outer_table_id, None),
         marks: HeaderMarking { flags: r.flags.into(), ..HeaderMarking::default() },
         payload,
         key: r.key,

@@ -13,11 +13,9 @@
 
 mod api;
 mod cli;
-mod config;
 mod encap;
 mod input;
 mod model;
-mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
@@ -43,8 +41,8 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     api: &[api::API],
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     start: |world| {
         Tunnels::<Gre>::follow_peers(world);
         Ok(())

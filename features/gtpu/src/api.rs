@@ -6,14 +6,13 @@ mod messages;
 pub use messages::*;
 
 use crate::forward::{Cause, Forward, Forwards};
-use crate::model::Gtpu;
+use crate::model::{Gtpu, check_qfi};
 use crate::spec::update_tteid;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Messages, Module};
 use net::IfCounters;
 use net::api::InterfaceIndex;
-use std::net::IpAddr;
 use tunnel::{
     BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tunnels, refuse_offload,
     unspecified,
@@ -80,17 +79,16 @@ fn counters(w: &World, sw_if: SwIfIndex) -> SwIfCounters {
 }
 
 fn add_del(w: &World, r: GtpuAddDelTunnelV2) -> Result<(InterfaceIndex, SwIfCounters)> {
-    let remote: IpAddr = r.dst_address.into();
+    let (local, remote) = (r.src_address.into(), r.dst_address.into());
+    let by = r.mcast_sw_if_index.given();
     let spec = Gtpu {
-        ends: TunnelEndpoints { local: r.src_address.into(), remote, table: r.encap_vrf_id },
+        ends: TunnelEndpoints::new(local, remote, r.encap_vrf_id, by),
         marks: HeaderMarking::default(),
         teid: r.teid,
         tteid: r.tteid,
-        qfi: r.pdu_extension.then_some(r.qfi),
-        group_interface: r.mcast_sw_if_index.given().filter(|_| remote.is_multicast()),
+        qfi: check_qfi(r.pdu_extension.then_some(r.qfi))?,
         next: next_of(w, r.decap_next_index)?,
     };
-    Gtpu::check_qfi(spec.qfi)?;
     let tunnels = w.get::<Tunnels<Gtpu>>();
     if r.is_add {
         let sw_if = tunnels.add_del(w, true, None, spec)?;
@@ -162,12 +160,12 @@ fn dump(w: &World, only: InterfaceIndex) -> Vec<GtpuTunnelV2Details> {
 
 fn of_tunnel(w: &World, Tunnel { sw_if, spec, .. }: Tunnel<Gtpu>) -> GtpuTunnelV2Details {
     let tteid = spec.sent_teid();
-    let Gtpu { ends, teid, qfi, group_interface, next, .. } = spec;
+    let Gtpu { ends, teid, qfi, next, .. } = spec;
     GtpuTunnelV2Details {
         sw_if_index: sw_if.into(),
         src_address: ends.local.into(),
         dst_address: ends.remote.into(),
-        mcast_sw_if_index: group_interface.map_or(InterfaceIndex::NONE, InterfaceIndex::from),
+        mcast_sw_if_index: ends.group_interface.into(),
         encap_vrf_id: ends.table,
         decap_next_index: next_index(w, next),
         teid,

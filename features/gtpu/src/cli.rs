@@ -9,17 +9,13 @@ use crate::spec::update_tteid;
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
 use net::Interfaces;
-use tunnel::{Next, TunnelEndpoints};
+use object::Arguments;
+use tunnel::{Declared, Next};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
-        path: "create gtpu tunnel",
-        usage: concat!(
-            "({src <source:ip>} {dst <destination:ip> | group <group:ip> <interface:interface>} {teid <teid:u32>} [tteid <tteid:u32>] \
-             [instance <instance:u32>] [encap-vrf-id <table:u32>] [decap-next <next:l2|ip4|ip6|drop|node> [<node:word>]] [qfi <qfi:u8>] ",
-            tunnel::marks_usage!(),
-            " [del] [upd-tteid <newtteid:u32>])"
-        ),
+        path: Gtpu::CREATE,
+        usage: cli::join!("(", Gtpu::USAGE, tunnel::INSTANCE, "[del] [upd-tteid <newtteid:u32>])"),
         help: "Make an interface whose packets go to another router in datagrams, or to a group of routers: IP packets, or in \
                layer-2 mode frames; upd-tteid: change the identifier in what it sends",
         run: create,
@@ -49,18 +45,14 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "GTP-U tunnels and forwards",
         run: show::tunnels,
     },
-    Command {
-        path: "set interface ip gtpu-bypass",
-        usage: "<interface:interface> [del]",
-        help: "Take datagrams of GTP-U tunnels out of the received IPv4 packets before these are looked up",
-        run: |w, m| tunnel::set_bypass::<Gtpu>(w, m, false),
-    },
-    Command {
-        path: "set interface ip6 gtpu-bypass",
-        usage: "<interface:interface> [del]",
-        help: "Take datagrams of GTP-U tunnels out of the received IPv6 packets before these are looked up",
-        run: |w, m| tunnel::set_bypass::<Gtpu>(w, m, true),
-    },
+    tunnel::bypass_ip4::<Gtpu>(
+        "set interface ip gtpu-bypass",
+        "Take datagrams of GTP-U tunnels out of the received IPv4 packets before these are looked up",
+    ),
+    tunnel::bypass_ip6::<Gtpu>(
+        "set interface ip6 gtpu-bypass",
+        "Take datagrams of GTP-U tunnels out of the received IPv6 packets before these are looked up",
+    ),
     Command {
         path: "set flow-offload gtpu",
         usage: "{hw <device:interface>} {rx <tunnel:interface>} [del]",
@@ -82,26 +74,10 @@ fn answer(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn create(w: &World, m: &Matches) -> Result<Output> {
-    let (remote, group_interface) = tunnel::other_end(w, m, "destination")?;
-    let ends =
-        TunnelEndpoints { local: m.req("source")?, remote, table: m.opt("table")?.unwrap_or(0) };
-    let teid = m.req("teid")?;
-    if let Some(tteid) = m.opt("newtteid")? {
-        update_tteid(w, Some(ends.local), remote, ends.table, teid, tteid)?;
-        return Ok(Output::empty());
-    }
-    let qfi = m.opt("qfi")?;
-    Gtpu::check_qfi(qfi).map_err(|e| e.at(m.span("qfi")))?;
-    let spec = Gtpu {
-        ends,
-        marks: tunnel::parse(m)?,
-        teid,
-        tteid: m.opt("tteid")?.unwrap_or(0),
-        qfi,
-        group_interface,
-        next: Next::parse(m)?,
-    };
-    tunnel::add_del(w, m, spec)
+    let Some(tteid) = m.opt("newtteid")? else { return tunnel::create::<Gtpu>(w, m) };
+    let Gtpu { ends, teid, .. } = Gtpu::read(w, m)?;
+    update_tteid(w, Some(ends.local), ends.remote, ends.table, teid, tteid)?;
+    Ok(Output::empty())
 }
 
 fn forward(w: &World, m: &Matches) -> Result<Output> {

@@ -3,10 +3,8 @@
 
 use crate::answer::{Answers, Settings};
 use crate::forward::{Forward, Forwards};
-use crate::model::{Gtpu, is_ip};
-use crate::show::next_name;
+use crate::model::Gtpu;
 use graph::{Phase, RunningConfig, Script, World};
-use tunnel::{Next, Tunnel, TunnelEndpoints, Tunnels};
 
 /// Commands that set what is kept here, for the tests that save and restore it.
 pub const EXAMPLES: &[Script] = &[
@@ -53,44 +51,16 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             config.push(Phase::SETTINGS, format!("{line} enable"), format!("{line} disable"));
         }
     }
-    config.interfaces(world.get::<Tunnels<Gtpu>>().interfaces(), |world, sw_if, lines| {
-        let Some(tunnel) = world.get::<Tunnels<Gtpu>>().get(sw_if) else { return };
-        let line = create(world, &tunnel);
-        let Tunnel { instance, spec, .. } = tunnel;
-        let marks = tunnel::describe(&spec.marks);
-        lines.push(format!("{line} instance {instance}{marks}"), format!("{line} del"));
-    });
+    tunnel::write_config::<Gtpu>(world, config);
     let forwards = world.get::<Forwards>().list();
     let all: Vec<_> = forwards.into_iter().map(|forward| forward.sw_if).collect();
     config.interfaces(all, |world, sw_if, lines| {
         let Some(forward) = world.get::<Forwards>().get(sw_if) else { return };
         let Forward { instance, cause, to, table, next, .. } = forward;
         let line = format!("create gtpu forward dst {to} {}", cause.word());
-        let next = describe(next);
+        let next = next.words();
         let table = if table == 0 { String::new() } else { format!(" encap-vrf-id {table}") };
         lines.push(format!("{line}{next}{table} instance {instance}"), format!("{line} del"));
     });
     tunnel::write_bypass::<Gtpu>(world, config);
-}
-
-fn describe(next: Next) -> String {
-    if is_ip(next) { format!(" decap-next {}", next_name(next)) } else { next.describe() }
-}
-
-fn create(world: &World, Tunnel { spec, .. }: &Tunnel<Gtpu>) -> String {
-    let Gtpu { ends, teid, tteid, qfi, group_interface, next, .. } = spec;
-    let TunnelEndpoints { local, remote, table } = ends;
-    let mut line = format!("create gtpu tunnel src {local}");
-    line += &tunnel::describe_other_end(world, "dst", *remote, *group_interface);
-    line += &format!(" teid {teid}");
-    if *tteid != 0 {
-        line += &format!(" tteid {tteid}");
-    }
-    if *table != 0 {
-        line += &format!(" encap-vrf-id {table}");
-    }
-    if let Some(qfi) = qfi {
-        line += &format!(" qfi {qfi}");
-    }
-    line + &describe(*next)
 }

@@ -172,7 +172,7 @@ impl Forwards {
             let why = format!("{} is forwarded to {} already", cause.word(), other.to);
             return Err(Error::failed(why).retval(Gtpu::EXISTS));
         }
-        let ends = tunnel::TunnelEndpoints { local: to, remote: to, table };
+        let ends = tunnel::TunnelEndpoints::new(to, to, table, None);
         let table_index = ends.table_index(world)?;
         let own = match to {
             IpAddr::V4(to) => world.get::<Addresses<Ip4>>().owner(table_index, to),

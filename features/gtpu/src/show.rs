@@ -7,15 +7,16 @@ use crate::model::Gtpu;
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::{Column, Interfaces, L2Role};
-use serde_json::json;
-use std::fmt::Write;
-use tunnel::{Next, TunnelEndpoints, Tunnels, unspecified};
+use object::Members;
+use serde_json::{Value, json};
+use std::fmt::{self, Write};
+use tunnel::{Declared, Next, Shown, Tunnels, unspecified};
 
 pub fn tunnels(w: &World, _: &Matches) -> Result<Output> {
     let mut all = w.get::<Tunnels<Gtpu>>().interfaces();
     all.extend(w.get::<Forwards>().list().into_iter().map(|forward| forward.sw_if));
     all.sort_unstable();
-    Ok(tunnel::list(all, "No gtpu tunnels configured...", line))
+    Ok(tunnel::list(all, Gtpu::NONE, line))
 }
 
 pub fn answer(w: &World, _: &Matches) -> Result<Output> {
@@ -35,57 +36,44 @@ pub fn next_name(next: Next) -> &'static str {
 }
 
 fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
-    if let Some(forward) = w.get::<Forwards>().get(sw_if) {
-        return forward_line(w, forward, out);
+    match w.get::<Forwards>().get(sw_if) {
+        Some(forward) => forward_line(w, forward, out),
+        None => tunnel::show_one::<Gtpu>(w, sw_if, out),
     }
-    let tunnels = w.get::<Tunnels<Gtpu>>();
-    // It may be deleted between two slices of the answer.
-    let Some(tunnel) = tunnels.get(sw_if) else { return };
-    let (i, spec) = (tunnel.instance, tunnel.spec);
-    let (teid, tteid) = (spec.teid, spec.sent_teid());
-    let Gtpu { ends, marks, qfi, group_interface, next, .. } = spec;
-    let TunnelEndpoints { local, remote, table } = ends;
-    let name = |sw_if| w.get::<Interfaces>().name(sw_if);
-    let role = w.get::<Column<L2Role>>().get(sw_if);
-    let frames = w.get::<Interfaces>().get(sw_if).is_ok_and(|i| role.carries_frames(&i));
-    let outlook = tunnels.outlook(w, sw_if);
-    let route = tunnels.route(sw_if);
-    out.value(|| {
-        json!({
-            "interface": name(sw_if),
-            "sw_if_index": sw_if.0,
-            "instance": i,
-            "source": local.to_string(),
-            "destination": remote.to_string(),
-            "teid": teid,
-            "tteid": tteid,
-            "qfi": qfi,
-            "table": table,
-            "payload": if frames { "ethernet" } else { "ip" },
-            "group_interface": group_interface.map(name),
-            "decap_next": next_name(next),
-            "forwarding": serde_json::Value::Null,
-            "flags": tunnel::flags(&marks),
-            "dscp": marks.dscp,
-            "resolved": outlook.is_resolved,
-            "obstacle": outlook.obstacle,
-        })
-    });
-    out.text(|text| {
-        write!(text, "[{i}] src {local} dst {remote} teid {teid} tteid {tteid} ")?;
-        write!(text, "encap-vrf-id {table} sw-if-idx {sw_if} ")?;
-        if let Some(route) = route {
+}
+
+impl Declared for Gtpu {
+    const CREATE: &'static str = "create gtpu tunnel";
+    const NONE: &'static str = "No gtpu tunnels configured...";
+
+    fn make(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
+        world.get::<Tunnels<Self>>().create_on_port(world, instance, self)
+    }
+
+    fn text(&self, shown: &Shown<'_>, text: &mut String) -> fmt::Result {
+        let (Self { ends, teid, next, .. }, sw_if) = (self, shown.sw_if);
+        write!(text, "[{}] src {} dst {} ", shown.instance, ends.local, ends.remote)?;
+        write!(text, "teid {teid} tteid {} ", self.sent_teid())?;
+        write!(text, "encap-vrf-id {} sw-if-idx {sw_if} ", ends.table)?;
+        if let Some(route) = shown.route {
             write!(text, "encap-dpo-idx {} ", route.adj)?;
         }
-        write!(text, "decap-next-{} ", next_name(next))?;
-        if let Some(qfi) = qfi {
+        write!(text, "decap-next-{} ", next_name(*next))?;
+        if let Some(qfi) = self.qfi {
             write!(text, "qfi {qfi} ")?;
         }
-        if let Some(by) = group_interface {
-            write!(text, "mcast-sw-if-idx {by} ")?;
-        }
-        writeln!(text, "{}", outlook.suffix().trim_start())
-    });
+        ends.group_text(text)
+    }
+
+    fn more(&self, shown: &Shown<'_>, to: &mut Members) {
+        let (w, sw_if) = (shown.world, shown.sw_if);
+        let role = w.get::<Column<L2Role>>().get(sw_if);
+        let frames = w.get::<Interfaces>().get(sw_if).is_ok_and(|i| role.carries_frames(&i));
+        to.insert("tteid".into(), self.sent_teid().into());
+        to.insert("decap_next".into(), next_name(self.next).into());
+        to.insert("payload".into(), if frames { "ethernet" } else { "ip" }.into());
+        to.insert("forwarding".into(), Value::Null);
+    }
 }
 
 fn forward_line(w: &World, forward: Forward, out: &mut Writer) {

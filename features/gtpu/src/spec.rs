@@ -79,10 +79,6 @@ impl Spec for Gtpu {
         if self.is_ip() { None } else { self.next.node(world) }
     }
 
-    fn group_interface(&self) -> Option<SwIfIndex> {
-        self.group_interface
-    }
-
     fn flood_role(&self) -> FloodRole {
         self.datagram_flood_role()
     }
@@ -197,7 +193,7 @@ pub fn update_tteid(
     teid: u32,
     tteid: u32,
 ) -> Result<()> {
-    TunnelEndpoints { local: unspecified(remote), remote, table }.table_index(w)?;
+    TunnelEndpoints::new(unspecified(remote), remote, table, None).table_index(w)?;
     if tteid == 0 {
         return Err(Error::parse("the identifier of the other end can't become 0")
             .retval(retval::INVALID_VALUE));

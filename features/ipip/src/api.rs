@@ -54,7 +54,7 @@ impl From<Tunnel<IpIp>> for IpipTunnel {
 
 fn add(w: &World, _: &Caller<'_, World>, r: IpipAddTunnel) -> Result<IpipAddTunnelReply> {
     let IpipTunnel { instance, src, dst, table_id, flags, mode, dscp, .. } = r.tunnel;
-    let ends = TunnelEndpoints { local: src.into(), remote: dst.into(), table: table_id };
+    let ends = TunnelEndpoints::new(src.into(), dst.into(), table_id, None);
     if mode.0 > TunnelMode::MP.0 {
         return Err(
             Error::parse(format!("there is no mode {}", mode.0)).retval(retval::INVALID_VALUE_2)

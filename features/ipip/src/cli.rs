@@ -3,36 +3,32 @@
 
 use crate::model::IpIp;
 use crate::sixrd;
-use cli::{Command, Error, Matches, Output, Result, Writer, retval};
-use graph::{SwIfIndex, World};
+use cli::{Command, Matches, Output, Result, Writer};
+use graph::{RunningConfig, Script, SwIfIndex, World};
 use net::Interfaces;
-use serde_json::json;
-use std::fmt::Write;
-use std::net::IpAddr;
-use tunnel::{TunnelEndpoints, Tunnels};
+use object::{Arguments, Members};
+use serde_json::{Value, json};
+use std::fmt::{self, Write};
+use tunnel::{Declared, Shown, TunnelEndpoints, Tunnels};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
-        path: "create ipip tunnel",
-        usage: concat!(
-            "({src <source:ip>} [dst <destination:ip>] [instance <instance:u32>] [outer-table-id <table:u32>] [p2mp] ",
-            tunnel::marks_usage!(),
-            ")"
-        ),
+        path: IpIp::CREATE,
+        usage: cli::join!("(", IpIp::USAGE, tunnel::INSTANCE, ")"),
         help: "Make an interface whose packets go to another router in IP packets; p2mp: the other ends come by `create teib'",
-        run: create,
+        run: tunnel::create::<IpIp>,
     },
     Command {
         path: "delete ipip tunnel",
         usage: "{<interface:interface> | sw_if_index <index:u32>}",
         help: "Delete a tunnel and its interface",
-        run: delete,
+        run: tunnel::delete::<IpIp>,
     },
     Command {
         path: "show ipip tunnel",
         usage: "[<interface:interface>]",
         help: "Tunnels of IP in IP",
-        run: show,
+        run: tunnel::show::<IpIp>,
     },
     Command {
         path: "show ipip tunnel-hash",
@@ -45,86 +41,69 @@ pub const COMMANDS: &[Command<World>] = &[
     sixrd::SHOW,
 ];
 
-fn create(w: &World, m: &Matches) -> Result<Output> {
-    let local: IpAddr = m.req("source")?;
-    let multipoint = m.flag("p2mp");
-    let remote = match m.opt("destination")? {
-        Some(remote) => remote,
-        None if multipoint => tunnel::unspecified(local),
-        None => return Err(Error::usage("the other end is missing: dst ADDRESS, or p2mp")),
-    };
-    let ends = TunnelEndpoints { local, remote, table: m.opt("table")?.unwrap_or(0) };
-    let made = IpIp { ends, marks: tunnel::parse(m)?, multipoint }.create(w, m.opt("instance")?);
-    let sw_if = made.map_err(|e| match () {
-        () if e.is(retval::NO_SUCH_FIB) => e.at(m.span("table")),
-        () if e.is(retval::INSTANCE_IN_USE) => e.at(m.span("instance")),
-        () => e,
-    })?;
-    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
-}
+impl Declared for IpIp {
+    const CREATE: &'static str = "create ipip tunnel";
+    const DELETE: Option<&'static str> = Some("delete ipip tunnel");
+    const NONE: &'static str = "No IPIP tunnels configured...";
 
-fn delete(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = w.get::<Interfaces>().named_or_numbered(m)?;
-    w.get::<Tunnels<IpIp>>().delete(w, sw_if)?;
-    Ok(Output::empty())
-}
+    fn fit(&self, m: &Matches) -> Result<()> {
+        tunnel::check_other_end(m.has("destination"), self.multipoint, "p2mp")
+    }
 
-fn show(w: &World, m: &Matches) -> Result<Output> {
-    let tunnels = w.get::<Tunnels<IpIp>>();
-    let all = if m.has("interface") {
-        vec![
-            w.get::<Interfaces>()
-                .find(m.str("interface"))
-                .map_err(|e| e.at(m.span("interface")))?,
-        ]
-    } else {
-        tunnels.interfaces()
-    };
-    Ok(tunnel::list(all, "No IPIP tunnels configured...", line))
-}
+    fn make(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
+        self.create(world, instance)
+    }
 
-fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
-    let tunnels = w.get::<Tunnels<IpIp>>();
-    // It may be deleted between two slices of the answer.
-    let Some(tunnel) = tunnels.get(sw_if) else { return };
-    let IpIp { ends, marks, multipoint } = tunnel.spec;
-    let TunnelEndpoints { local, remote, table } = ends;
-    let outlook = tunnels.outlook(w, sw_if);
-    let flags = tunnel::flags(&marks);
-    out.value(|| {
-        json!({
-            "interface": w.get::<Interfaces>().name(sw_if),
-            "sw_if_index": sw_if.0,
-            "instance": tunnel.instance,
-            "source": local.to_string(),
-            "destination": (!multipoint).then(|| remote.to_string()),
-            "table": table,
-            "flags": flags,
-            "dscp": marks.dscp,
-            "multipoint": multipoint,
-            "resolved": outlook.is_resolved,
-            "obstacle": outlook.obstacle,
-        })
-    });
-    out.text(|text| {
-        let i = tunnel.instance;
-        write!(
-            text,
-            "[{i}] instance {i} src {local} dst {remote} table-ID {table} sw-if-idx {sw_if} "
-        )?;
-        write!(text, "flags [{}] dscp {}", flags.join(" "), marks.dscp)?;
-        text.push_str(if multipoint { " multi-point" } else { "" });
-        writeln!(text, "{}", outlook.suffix())
-    });
+    fn text(&self, shown: &Shown<'_>, text: &mut String) -> fmt::Result {
+        let (Self { ends, marks, .. }, i) = (self, shown.instance);
+        let TunnelEndpoints { local, remote, table, .. } = ends;
+        write!(text, "[{i}] instance {i} src {local} dst {remote} table-ID {table} ")?;
+        write!(text, "sw-if-idx {} flags [{}] ", shown.sw_if, marks.flags.words().join(" "))?;
+        write!(text, "dscp {}", marks.dscp)?;
+        text.push_str(if self.multipoint { " multi-point" } else { "" });
+        Ok(())
+    }
+
+    fn more(&self, _: &Shown<'_>, to: &mut Members) {
+        if self.multipoint {
+            to.insert("destination".into(), Value::Null);
+        }
+    }
 }
 
 fn show_hash(w: &World, _: &Matches) -> Result<Output> {
     Ok(Output::list(w.get::<Tunnels<IpIp>>().interfaces(), |w: &World, sw_if, out: &mut Writer| {
         let Some(tunnel) = w.get::<Tunnels<IpIp>>().get(sw_if) else { return Ok(()) };
-        let TunnelEndpoints { local, remote, table } = tunnel.spec.ends;
+        let TunnelEndpoints { local, remote, table, .. } = tunnel.spec.ends;
         let name = w.get::<Interfaces>().name(sw_if);
         out.value(|| json!({ "interface": name, "source": remote.to_string(), "destination": local.to_string(), "table": table }));
         out.text(|text| writeln!(text, "{name}: src {remote} dst {local} table-ID {table}"));
         Ok(())
     }))
+}
+
+/// Commands that set what is kept here, for the tests that save and restore it.
+pub const EXAMPLES: &[Script] = &[crate::sixrd::EXAMPLE, Script::here(
+    "IP in IP tunnels",
+    "create packet-generator interface pg0
+     set interface state pg0 up
+     set interface ip address pg0 192.0.2.1/24
+     ip table add 7
+     create ipip tunnel src 192.0.2.1 dst 192.0.2.9
+     create ipip tunnel src 192.0.2.1 dst 192.0.2.10 instance 5 outer-table-id 7 encap-copy-df encap-copy-dscp decap-copy-ecn track-mtu
+     create ipip tunnel src 2001:db8::1 dst 2001:db8::2 dscp 10 hop-limit 9 encap-copy-flow-label encap-inner-hash
+     create ipip tunnel src 192.0.2.1 p2mp instance 9
+     create ipip tunnel src 192.0.2.1 dst 192.0.2.11 instance 11
+     delete ipip tunnel ipip11
+     set interface state ipip0 up
+     set interface ip address ipip0 10.0.0.1/24
+     set interface ip address ipip9 10.9.0.1/24
+     create teib ipip9 peer 10.9.0.2 nh 192.0.2.12
+     ip route add 10.8.0.0/16 via 10.9.0.2 ipip9
+     ip route add 10.1.0.0/16 via ipip0",
+)];
+
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    crate::sixrd::write_config(world, config);
+    tunnel::write_config::<IpIp>(world, config);
 }

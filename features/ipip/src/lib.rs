@@ -12,7 +12,6 @@
 
 mod api;
 mod cli;
-mod config;
 mod encap;
 mod input;
 mod model;
@@ -41,8 +40,8 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     api: &[api::API],
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     start: |world| {
         Tunnels::<IpIp>::follow_peers(world);
         Ok(())

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `l2tp`.
 
-use crate::model::L2tp;
-use crate::model::LookupBy;
+use crate::model::{Cookie, L2tp, LocalCookies, LookupBy};
 use crate::sessions::Sessions;
 use cli::{Error, Result, retval};
 use graph::World;
 use msg::{Caller, Messages, Module};
 use net::Interfaces;
 use net::api::{Address, InterfaceIndex};
+use object::Choice;
 use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 
 /// The module.
@@ -31,7 +31,7 @@ fn messages(m: &mut Messages<World>) {
         w.get::<Sessions>().enable(w, r.sw_if_index.existing(w)?, r.enable_disable)
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3SetLookupKey| -> Result<()> {
-        let by = LookupBy::ALL.into_iter().find(|(_, by)| *by as u8 == r.key.0);
+        let by = LookupBy::ALL.iter().copied().find(|(_, by)| *by as u8 == r.key.0);
         let Some((_, by)) = by else {
             let why = format!("there is no lookup {}", r.key.0);
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
@@ -72,16 +72,17 @@ msg::messages! {
 impl From<L2tpv3CreateTunnel> for L2tp {
     fn from(r: L2tpv3CreateTunnel) -> Self {
         Self {
-            ends: TunnelEndpoints {
-                local: r.our_address.into(),
-                remote: r.client_address.into(),
-                table: r.encap_vrf_id,
-            },
+            ends: TunnelEndpoints::new(
+                r.our_address.into(),
+                r.client_address.into(),
+                r.encap_vrf_id,
+                None,
+            ),
             marks: HeaderMarking::default(),
             local_session: r.local_session_id,
             remote_session: r.remote_session_id,
-            local_cookies: [r.local_cookie; 2],
-            remote_cookie: r.remote_cookie,
+            local_cookies: LocalCookies::new(r.local_cookie),
+            remote_cookie: Cookie(r.remote_cookie),
             sublayer: r.l2_sublayer_present,
         }
     }
@@ -95,8 +96,8 @@ fn details(w: &World, Tunnel { sw_if, spec, .. }: Tunnel<L2tp>) -> SwIfL2tpv3Tun
         our_address: spec.ends.local.into(),
         local_session_id: spec.local_session,
         remote_session_id: spec.remote_session,
-        local_cookie: spec.local_cookies,
-        remote_cookie: spec.remote_cookie,
+        local_cookie: [spec.local_cookies.now.0, spec.local_cookies.before.0],
+        remote_cookie: spec.remote_cookie.0,
         l2_sublayer_present: spec.sublayer,
     }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::model::L2tp;
+use crate::model::{L2tp, LocalCookies};
 use crate::sessions::Sessions;
 use crate::startup_conf::Startup;
 use cli::quote;
 use graph::{Phase, RunningConfig, Script, World};
 use net::Interfaces;
-use tunnel::{Tunnel, TunnelEndpoints, Tunnels};
+use object::Choice;
+use tunnel::Tunnels;
 
 /// Commands that set what is kept here, for the tests that save and restore it.
 pub const EXAMPLES: &[Script] = &[Script::here(
@@ -37,28 +38,17 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let line = |word| format!("set l2tpv3 lookup {word}");
         config.push(Phase::SETTINGS, line(now.word()), line(usual.word()));
     }
+    tunnel::write_config::<L2tp>(world, config);
+    // Interfaces are made before they are renamed.
     config.interfaces(world.get::<Tunnels<L2tp>>().interfaces(), |world, sw_if, lines| {
-        let Some(tunnel) = world.get::<Tunnels<L2tp>>().get(sw_if) else { return };
-        let Tunnel { instance, spec, .. } = tunnel;
-        let TunnelEndpoints { local, remote, table } = spec.ends;
-        let [cookie, before] = spec.local_cookies;
-        let mut line = format!(
-            "create l2tpv3 tunnel client {remote} our {local} local-cookie {before:x} remote-cookie {:x} local-session {} remote-session {}",
-            spec.remote_cookie, spec.local_session, spec.remote_session
-        );
-        if table != 0 {
-            line += &format!(" fib-id {table}");
-        }
-        if spec.sublayer {
-            line += " l2-sublayer-present";
-        }
-        let marks = tunnel::describe(&spec.marks);
-        lines.push(format!("{line} instance {instance}{marks}"), format!("{line} del"));
-        if cookie != before {
-            // Interfaces are made before they are renamed.
+        let spec = world.get::<Tunnels<L2tp>>().get(sw_if).map(|tunnel| tunnel.spec);
+        let Some(LocalCookies { now, before }) = spec.map(|spec| spec.local_cookies) else {
+            return;
+        };
+        if now != before {
             let made = world.get::<Interfaces>().get(sw_if).map(|made| made.original.name);
             let line = format!("set l2tpv3 tunnel cookie {}", quote(&made.unwrap_or_default()));
-            lines.push(format!("{line} local {cookie:x}"), format!("{line} local {before:x}"));
+            lines.push(format!("{line} local {now}"), format!("{line} local {before}"));
         }
     });
     config.list(Phase::FEATURES, sessions.enabled(), |world, sw_if, lines| {

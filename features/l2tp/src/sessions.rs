@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The sessions as received packets find them.
 
-use crate::model::{L2tp, LookupBy};
+use crate::model::{Cookie, L2tp, LocalCookies, LookupBy};
 use crate::startup_conf::Startup;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Shared, SwIfIndex, World};
 use net::{IfCounters, Interfaces};
+use object::Choice;
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -158,7 +159,7 @@ impl Sessions {
         let (spec, sw_if) = (&tunnel.spec, tunnel.sw_if.0);
         let ends = spec.ends();
         let key = spec.key(&ends, ends.table_index(world)?.0);
-        let cookies = spec.local_cookies.map(u64::to_be_bytes);
+        let cookies = spec.local_cookies.bytes();
         self.all.set(sw_if, Session { key, cookies, sublayer: spec.sublayer, sw_if });
         self.table.read(|table| table.index.insert(table.by.part(key).hash(self.seed), sw_if));
         Ok(())
@@ -181,10 +182,11 @@ impl Sessions {
         let mut cookies = None;
         let changed = tunnels.change(world, sw_if, |spec| {
             if let Some(local) = local {
-                spec.local_cookies = [local, spec.local_cookies[0]];
+                spec.local_cookies =
+                    LocalCookies { now: Cookie(local), before: spec.local_cookies.now };
             }
-            spec.remote_cookie = remote.unwrap_or(spec.remote_cookie);
-            cookies = Some(spec.local_cookies.map(u64::to_be_bytes));
+            spec.remote_cookie = remote.map_or(spec.remote_cookie, Cookie);
+            cookies = Some(spec.local_cookies.bytes());
         });
         changed.map_err(|e| e.retval(retval::INVALID_SW_IF_INDEX))?;
         if let Some(cookies) = cookies {

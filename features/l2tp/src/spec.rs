@@ -79,7 +79,7 @@ impl Spec for L2tp {
         // RFC 3931 4.1.1.1: the session identifier, then the cookie of the other end. A sublayer
         // without a sequence number is zero (4.6).
         let mut header = self.remote_session.to_be_bytes().to_vec();
-        header.extend(self.remote_cookie.to_be_bytes());
+        header.extend(self.remote_cookie.0.to_be_bytes());
         if self.sublayer {
             header.extend([0; SUBLAYER]);
         }

@@ -1,97 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Words that the commands of all kinds have.
+//! The commands that all kinds have: each kind declares its arguments, and what is its own.
 
-use crate::model::{Flags, HeaderMarking};
-use cli::{Error, Matches, Output, Result, Writer, quote};
-use graph::{SwIfIndex, World};
-use msg::retval;
+use crate::datagrams::{BypassInterfaces, Datagrams, Next};
+use crate::model::{Spec, TunnelEndpoints};
+use crate::route::Route;
+use crate::state::{Tunnel, Tunnels};
+use cli::{Command, Error, Matches, Output, Result, Writer, quote, retval};
+use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::Interfaces;
-use std::fmt::Write;
-use std::net::IpAddr;
+use object::{Arguments, Members};
+use serde_json::Value;
+use std::fmt::{self, Write};
 
-const WORDS: [(&str, Flags); 8] = [
-    ("encap-copy-df", Flags::COPY_DF),
-    ("encap-set-df", Flags::SET_DF),
-    ("encap-copy-dscp", Flags::COPY_DSCP),
-    ("encap-copy-ecn", Flags::COPY_ECN),
-    ("decap-copy-ecn", Flags::DECAP_COPY_ECN),
-    ("encap-inner-hash", Flags::INNER_HASH),
-    ("encap-copy-hop-limit", Flags::COPY_HOP_LIMIT),
-    ("encap-copy-flow-label", Flags::COPY_FLOW_LABEL),
+/// A kind whose tunnels commands make, save and show.
+pub trait Declared: Spec + Arguments {
+    /// The command that makes one, whose arguments are its own, [`INSTANCE`] and maybe `[del]`.
+    const CREATE: &'static str;
+    /// The command that deletes one by its interface; without, [`Self::CREATE`] and `del` do.
+    const DELETE: Option<&'static str> = None;
+    /// The answer of the command that shows all, if there is none.
+    const NONE: &'static str;
+
+    /// Checks arguments that depend on each other.
+    ///
+    /// # Errors
+    /// Arguments that don't fit together.
+    fn fit(&self, _: &Matches) -> Result<()> {
+        Ok(())
+    }
+
+    /// Makes a tunnel.
+    ///
+    /// # Errors
+    /// Parameters that the kind doesn't take; as [`Tunnels::create`].
+    fn make(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex>;
+
+    /// Writes it as VPP does, without the obstacle at the end.
+    ///
+    /// # Errors
+    /// Of the writer.
+    fn text(&self, shown: &Shown<'_>, text: &mut String) -> fmt::Result;
+
+    /// Adds to its JSON what isn't an argument.
+    fn more(&self, _: &Shown<'_>, _: &mut Members) {}
+}
+
+/// A tunnel that is shown.
+pub struct Shown<'w> {
+    /// The world.
+    pub world: &'w World,
+    /// The interface.
+    pub sw_if: SwIfIndex,
+    /// The number in its name.
+    pub instance: u32,
+    /// The route of outer packets, if there is one.
+    pub route: Option<Route>,
+}
+
+impl Shown<'_> {
+    /// Writes the route as VPP does, if there is one.
+    ///
+    /// # Errors
+    /// Of the writer.
+    pub fn route_text(&self, text: &mut String) -> fmt::Result {
+        let Some(Route { table, adj, .. }) = self.route else { return Ok(()) };
+        write!(text, "fib-idx {table} sw-if-idx {} encap-dpo-idx {adj} ", self.sw_if)
+    }
+}
+
+/// The argument of all commands that make tunnels.
+pub const INSTANCE: &str = "[instance <instance:u32>]";
+
+/// Placeholders of what may be refused when a tunnel is made, if a command has them.
+const REFUSED: [(retval::Retval, &str); 4] = [
+    (retval::NO_SUCH_FIB, "table"),
+    (retval::NO_SUCH_INNER_FIB, "decaptable"),
+    (retval::INSTANCE_IN_USE, "instance"),
+    (retval::INVALID_SESSION_ID, "session"),
 ];
 
-/// The usage of the words that [`parse`] reads, to be put into a command's usage by `concat!`.
-#[macro_export]
-macro_rules! marks_usage {
-    () => {
-        "[encap-copy-df] [encap-set-df] [encap-copy-dscp] [encap-copy-ecn] [decap-copy-ecn] [encap-inner-hash] \
-         [encap-copy-hop-limit] [encap-copy-flow-label] [dscp <dscp:u8>] [hop-limit <hoplimit:u8>] [track-mtu]"
+/// Runs [`Declared::CREATE`]: makes a tunnel, or with the word `del` deletes the one with the same
+/// ends.
+///
+/// # Errors
+/// As [`Declared::make`], and a tunnel to be deleted that isn't there (−6).
+pub fn create<K: Declared>(w: &World, m: &Matches) -> Result<Output> {
+    let spec = K::read(w, m)?;
+    spec.fit(m)?;
+    if m.flag("del") {
+        let tunnels = w.get::<Tunnels<K>>();
+        tunnels.delete(w, tunnels.find(w, &spec)?)?;
+        return Ok(Output::empty());
+    }
+    let sw_if = spec.make(w, m.opt("instance")?).map_err(|error| {
+        match REFUSED.iter().find(|(value, _)| error.is(*value)) {
+            Some((_, placeholder)) => error.at(m.span(placeholder)),
+            None => error,
+        }
+    })?;
+    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
+}
+
+/// Runs [`Declared::DELETE`], whose argument is an interface by name or number.
+///
+/// # Errors
+/// An interface that isn't there, or is another one (−2).
+pub fn delete<K: Declared>(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = w.get::<Interfaces>().named_or_numbered(m)?;
+    w.get::<Tunnels<K>>().delete(w, sw_if)?;
+    Ok(Output::empty())
+}
+
+/// Shows all tunnels of a kind, or the one of `<interface:interface>`.
+///
+/// # Errors
+/// An interface that isn't there (−2).
+pub fn show<K: Declared>(w: &World, m: &Matches) -> Result<Output> {
+    let all = if m.has("interface") {
+        let named = w.get::<Interfaces>().find(m.str("interface"));
+        vec![named.map_err(|e| e.at(m.span("interface")))?]
+    } else {
+        w.get::<Tunnels<K>>().interfaces()
     };
+    Ok(list(all, K::NONE, show_one::<K>))
 }
 
-/// Reads what an operator chooses of outer headers: `encap-copy-df`, …, `dscp <dscp:u8>`,
-/// `hop-limit <hoplimit:u8>`, `track-mtu`.
-///
-/// # Errors
-/// A DSCP above 63.
-pub fn parse(m: &Matches) -> Result<HeaderMarking> {
-    let dscp: u8 = m.opt("dscp")?.unwrap_or(0);
-    if dscp > 63 {
-        return Err(Error::parse(format!("a DSCP is at most 63, not {dscp}")).at(m.span("dscp")));
-    }
-    let set = WORDS.iter().filter(|(word, _)| m.flag(word));
-    let flags = set.fold(Flags::default(), |all, (_, flag)| all | *flag);
-    let hop_limit = m.opt("hoplimit")?.unwrap_or(0);
-    Ok(HeaderMarking { flags, dscp, hop_limit, track_mtu: m.flag("track-mtu") })
-}
-
-/// Reads the other end: `<WORD:ip>`, or `group <group:ip> <interface:interface>`.
-///
-/// # Errors
-/// A missing address; an interface that isn't there (−2).
-pub fn other_end(w: &World, m: &Matches, word: &str) -> Result<(IpAddr, Option<SwIfIndex>)> {
-    if !m.has("group") {
-        return Ok((m.req(word)?, None));
-    }
-    let by = w.get::<Interfaces>().find(m.str("interface"));
-    Ok((m.req("group")?, Some(by.map_err(|e| e.at(m.span("interface")))?)))
-}
-
-/// The words that [`other_end`] reads, with a space in front.
-pub fn describe_other_end(
-    world: &World,
-    word: &str,
-    remote: IpAddr,
-    group_interface: Option<SwIfIndex>,
-) -> String {
-    let Some(by) = group_interface else { return format!(" {word} {remote}") };
-    // Interfaces are made before they are renamed.
-    let made = world.get::<Interfaces>().get(by).map(|interface| interface.original.name);
-    format!(" group {remote} {}", quote(&made.unwrap_or_default()))
-}
-
-/// Reads `vni <vni:u32>`.
-///
-/// # Errors
-/// As [`check_vni`].
-pub fn vni(m: &Matches) -> Result<u32> {
-    check_vni(m.req("vni")?).map_err(|e| e.retval(retval::UNSPECIFIED).at(m.span("vni")))
-}
-
-/// Checks a network identifier, of commands and of messages (RFC 7348 5, RFC 8926 3.4: 24 bits; 0
-/// is one of them).
-///
-/// # Errors
-/// More than 24 bits.
-pub fn check_vni(vni: u32) -> Result<u32> {
-    if vni >> 24 != 0 {
-        let why = format!("a network identifier has 24 bits, up to 16777215: {vni}");
-        return Err(Error::parse(why).retval(retval::INVALID_VALUE));
-    }
-    Ok(vni)
-}
-
-/// Tunnels, each written by `line`. As text, no tunnel is `none`.
+/// Interfaces, each shown by `line`. As text, no interface is `none`.
 pub fn list(
     all: Vec<SwIfIndex>,
     none: &'static str,
@@ -111,22 +145,124 @@ pub fn list(
     )
 }
 
-/// The words of what is copied.
-pub fn flags(marks: &HeaderMarking) -> Vec<&'static str> {
-    WORDS.iter().filter(|(_, flag)| marks.flags.contains(*flag)).map(|(word, _)| *word).collect()
+/// Shows a tunnel, if it is there.
+pub fn show_one<K: Declared>(world: &World, sw_if: SwIfIndex, out: &mut Writer) {
+    let tunnels = world.get::<Tunnels<K>>();
+    // It may be deleted between two slices of the answer.
+    let Some(Tunnel { instance, spec, .. }) = tunnels.get(sw_if) else { return };
+    let outlook = tunnels.outlook(world, sw_if);
+    let route = tunnels.route(sw_if);
+    let shown = Shown { world, sw_if, instance, route };
+    out.value(|| {
+        let mut to = Members::new();
+        to.insert("interface".into(), world.get::<Interfaces>().name(sw_if).into());
+        to.insert("sw_if_index".into(), sw_if.0.into());
+        to.insert("instance".into(), instance.into());
+        spec.members(world, &mut to);
+        spec.more(&shown, &mut to);
+        to.insert("resolved".into(), outlook.is_resolved.into());
+        to.insert("obstacle".into(), outlook.obstacle.clone().into());
+        Value::Object(to)
+    });
+    out.text(|text| {
+        spec.text(&shown, text)?;
+        let suffix = outlook.suffix();
+        let is_apart = text.ends_with(' ');
+        writeln!(text, "{}", if is_apart { suffix.trim_start() } else { &suffix })
+    });
 }
 
-/// Writes the arguments that [`parse`] reads, each with a space in front.
-pub fn describe(marks: &HeaderMarking) -> String {
-    let mut text: String = flags(marks).iter().map(|word| format!(" {word}")).collect();
-    if marks.dscp != 0 {
-        text += &format!(" dscp {}", marks.dscp);
+/// Writes the commands that make all tunnels of a kind.
+pub fn write_config<K: Declared>(world: &World, config: &mut RunningConfig) {
+    config.interfaces(world.get::<Tunnels<K>>().interfaces(), |world, sw_if, lines| {
+        let Some(Tunnel { instance, spec, .. }) = world.get::<Tunnels<K>>().get(sw_if) else {
+            return;
+        };
+        let line = format!("{}{}", K::CREATE, spec.words(world));
+        let undo = match K::DELETE {
+            Some(command) => format!("{command} {}{instance}", K::PREFIX),
+            None => format!("{line} del"),
+        };
+        lines.push(format!("{line} instance {instance}"), undo);
+    });
+}
+
+/// The command that takes datagrams of a kind out of received IPv4 packets.
+pub const fn bypass_ip4<K: Datagrams>(path: &'static str, help: &'static str) -> Command<World> {
+    Command {
+        path,
+        usage: "<interface:interface> [del]",
+        help,
+        run: |w, m| set_bypass::<K>(w, m, false),
     }
-    if marks.hop_limit != 0 {
-        text += &format!(" hop-limit {}", marks.hop_limit);
+}
+
+/// As [`bypass_ip4`], of IPv6 packets.
+pub const fn bypass_ip6<K: Datagrams>(path: &'static str, help: &'static str) -> Command<World> {
+    Command {
+        path,
+        usage: "<interface:interface> [del]",
+        help,
+        run: |w, m| set_bypass::<K>(w, m, true),
     }
-    if marks.track_mtu {
-        text += " track-mtu";
+}
+
+fn set_bypass<K: Datagrams>(w: &World, m: &Matches, is_v6: bool) -> Result<Output> {
+    let named = w.get::<Interfaces>().find(m.str("interface"));
+    let sw_if = named.map_err(|e| e.at(m.span("interface")))?;
+    w.get::<BypassInterfaces<K>>().set(w, sw_if, is_v6, !m.flag("del"))?;
+    Ok(Output::empty())
+}
+
+/// Writes the commands of [`bypass_ip4`] and [`bypass_ip6`].
+pub fn write_bypass<K: Datagrams>(world: &World, config: &mut RunningConfig) {
+    let all = world.get::<BypassInterfaces<K>>().list();
+    config.list(Phase::FEATURES, all, |world, (sw_if, is_v6), lines| {
+        let (of, name) = (if is_v6 { "ip6" } else { "ip" }, world.get::<Interfaces>().name(sw_if));
+        let line = format!("set interface {of} {}-bypass {}", K::WORD, quote(&name));
+        lines.push(line.clone(), format!("{line} del"));
+    });
+}
+
+/// The other end that is missing in a command whose tunnels may have several: `several` is the word
+/// for these.
+///
+/// # Errors
+/// Neither is there.
+pub fn check_other_end(is_given: bool, multipoint: bool, several: &str) -> Result<()> {
+    match is_given || multipoint {
+        true => Ok(()),
+        false => Err(Error::usage(format!("the other end is missing: dst ADDRESS, or {several}"))),
     }
-    text
+}
+
+impl TunnelEndpoints {
+    /// The index of the table as `show` writes it: all ones if it isn't there.
+    pub fn shown_table(&self, world: &World) -> u32 {
+        self.table_index(world).map_or(u32::MAX, |index| index.0)
+    }
+
+    /// Writes the interface by which packets to a group leave, as VPP does, if there is one.
+    ///
+    /// # Errors
+    /// Of the writer.
+    pub fn group_text(&self, text: &mut String) -> fmt::Result {
+        match self.group_interface {
+            Some(by) => write!(text, "mcast-sw-if-idx {by} "),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Next {
+    /// Writes it as VPP does, unless it is the interface.
+    ///
+    /// # Errors
+    /// Of the writer.
+    pub fn text(self, text: &mut String) -> fmt::Result {
+        match self {
+            Self::Interface => Ok(()),
+            _ => write!(text, "decap-next-{} ", self.name()),
+        }
+    }
 }

@@ -27,6 +27,7 @@
 
 pub mod api;
 mod arcs;
+mod arguments;
 mod cli;
 mod datagrams;
 mod decap;
@@ -50,10 +51,14 @@ pub mod segment;
 mod state;
 mod wrapper;
 
-pub use self::cli::{check_vni, describe, describe_other_end, flags, list, other_end, parse, vni};
+pub use self::cli::{
+    Declared, INSTANCE, Shown, bypass_ip4, bypass_ip6, check_other_end, create, delete, list, show,
+    show_one, write_bypass, write_config,
+};
+pub use arguments::{check_vni, vni};
 pub use datagrams::{
     Bypass, BypassInterfaces, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto, Outcome, Own,
-    add_del, refuse_offload, set_bypass, set_offload, write_bypass,
+    refuse_offload, set_offload,
 };
 pub use decap::{
     Decap, DecapError, DecapTrace, Decapsulates, Last, Outer, Receiver, decapsulate,

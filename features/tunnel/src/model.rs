@@ -6,6 +6,7 @@ use bitflags::bitflags;
 use cli::{Error, Result, retval};
 use graph::{NodeIndex, SwIfIndex, World};
 use net::{Fib, FloodRole, IfKind, Implied, TableIndex};
+use object::Arguments;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr};
@@ -19,9 +20,17 @@ pub struct TunnelEndpoints {
     pub remote: IpAddr,
     /// Id of the table that outer packets are routed in.
     pub table: u32,
+    /// The interface by which outer packets leave, if the other end is a group.
+    pub group_interface: Option<SwIfIndex>,
 }
 
 impl TunnelEndpoints {
+    /// Two hosts, or a group and the interface by which packets to it leave.
+    pub fn new(local: IpAddr, remote: IpAddr, table: u32, by: Option<SwIfIndex>) -> Self {
+        let group_interface = by.filter(|_| remote.is_multicast());
+        Self { local, remote, table, group_interface }
+    }
+
     /// The index of the table.
     ///
     /// # Errors
@@ -147,16 +156,34 @@ bitflags! {
 }
 
 /// The settings of outer headers that an operator chooses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Arguments, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HeaderMarking {
     /// The fields copied from or to the inner header.
+    #[words(
+        "[encap-copy-df] [encap-set-df] [encap-copy-dscp] [encap-copy-ecn] [decap-copy-ecn] \
+         [encap-inner-hash] [encap-copy-hop-limit] [encap-copy-flow-label]"
+    )]
     pub flags: Flags,
     /// The DSCP of outer headers, unless it is copied: 0 to 63.
+    #[words("[dscp <dscp:u8>]", default, then = check_dscp)]
     pub dscp: u8,
     /// Their TTL or hop limit as it leaves, if it isn't the kind's own; 0 is the kind's own.
+    #[words("[hop-limit <hoplimit:u8>]", default)]
     pub hop_limit: u8,
     /// The interface's MTU follows the path of the outer packets.
+    #[words("[track-mtu]")]
     pub track_mtu: bool,
+}
+
+/// Checks a DSCP (RFC 2474 3).
+///
+/// # Errors
+/// More than 6 bits.
+fn check_dscp(dscp: u8) -> Result<u8> {
+    match dscp {
+        0..64 => Ok(dscp),
+        _ => Err(Error::parse(format!("a DSCP is at most 63, not {dscp}"))),
+    }
 }
 
 /// The configuration of a tunnel of a kind.
@@ -207,10 +234,6 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn header(&self) -> Vec<u8>;
     /// Where packets go that are received, if it is chosen.
     fn next(&self, _world: &World) -> Option<NodeIndex> {
-        None
-    }
-    /// The interface by which outer packets to a group leave, if the other end is a group.
-    fn group_interface(&self) -> Option<SwIfIndex> {
         None
     }
     /// The part that its interface has in the floods of a bridge domain.

@@ -73,7 +73,7 @@ pub fn check<S: Spec>(world: &World, spec: &S) -> Result<()> {
     if !spec.marks().track_mtu {
         return Ok(());
     }
-    if spec.is_multipoint() || spec.group_interface().is_some() {
+    if spec.is_multipoint() || spec.ends().group_interface.is_some() {
         let why = "track-mtu: only a tunnel with one other end has one path";
         return Err(Error::unsupported(why).retval(retval::INVALID_ARGUMENT));
     }

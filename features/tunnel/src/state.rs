@@ -219,7 +219,7 @@ impl<S: Spec> Tunnels<S> {
             link_up: true,
         };
         let interfaces = world.get::<Interfaces>();
-        let route = match spec.group_interface() {
+        let route = match spec.ends().group_interface {
             Some(by) => Some(Route::to_group(world, by, &ends)?),
             None if spec.is_multipoint() => None,
             None => Some(Route::to(world, ends.remote, ends.table)?),
@@ -231,7 +231,7 @@ impl<S: Spec> Tunnels<S> {
         {
             let mut inner = self.inner();
             end.sequence = spec.has_sequence().then(|| inner.take_sequence(&ends, table));
-            inner.by_group_interface.extend(spec.group_interface().map(|by| (by, sw_if)));
+            inner.by_group_interface.extend(spec.ends().group_interface.map(|by| (by, sw_if)));
             inner.tunnels.insert(sw_if, Tunnel { sw_if, instance, spec });
         }
         self.set_end(sw_if.0, end);
@@ -359,7 +359,7 @@ impl<S: Spec> Tunnels<S> {
         };
         {
             let mut inner = self.inner();
-            if let Some(by) = spec.group_interface() {
+            if let Some(by) = spec.ends().group_interface {
                 inner.by_group_interface.remove(&(by, sw_if));
             }
             if spec.has_sequence() {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `vxlan_gpe`.
 
-use crate::model::{Gpe, Protocol};
+use crate::model::{Gpe, Protocol, port};
 use crate::spec::decap_table;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Messages, Module};
 use net::api::{Address, InterfaceIndex, IpProto};
-use std::net::IpAddr;
 use tunnel::{BypassInterfaces, HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
-use wire::VxlanGpe as Header;
 
 /// The module.
 pub static API: Module<World> = Module::plugin("vxlan_gpe", messages);
@@ -31,21 +29,20 @@ fn messages(m: &mut Messages<World>) {
 }
 
 fn add_del(w: &World, r: VxlanGpeAddDelTunnelV2) -> Result<InterfaceIndex> {
-    let remote: IpAddr = r.remote.into();
     let protocol = Protocol::of_number(r.protocol.0).ok_or_else(|| {
         let why = format!("a protocol is 1 (IPv4), 2 (IPv6), 3 or 4, not {}", r.protocol.0);
         Error::parse(why).retval(retval::INVALID_VALUE)
     })?;
-    let port = |port| if port == 0 { Header::PORT } else { port };
+    let (local, remote) = (r.local.into(), r.remote.into());
+    let by = r.mcast_sw_if_index.given();
     let spec = Gpe {
-        ends: TunnelEndpoints { local: r.local.into(), remote, table: r.encap_vrf_id },
+        ends: TunnelEndpoints::new(local, remote, r.encap_vrf_id, by),
         marks: HeaderMarking::default(),
         vni: tunnel::check_vni(r.vni)?,
         protocol,
         decap_table: r.decap_vrf_id,
-        local_port: port(r.local_port),
-        remote_port: port(r.remote_port),
-        group_interface: r.mcast_sw_if_index.given().filter(|_| remote.is_multicast()),
+        local_port: port(r.local_port)?,
+        remote_port: port(r.remote_port)?,
     };
     w.get::<Tunnels<Gpe>>().add_del(w, r.is_add, None, spec).map(Into::into)
 }
@@ -82,7 +79,7 @@ msg::messages! {
 
 impl VxlanGpeTunnelV2Details {
     fn of(w: &World, Tunnel { sw_if, spec, .. }: Tunnel<Gpe>) -> Self {
-        let Gpe { ends, vni, protocol, local_port, remote_port, group_interface, .. } = spec;
+        let Gpe { ends, vni, protocol, local_port, remote_port, .. } = spec;
         Self {
             sw_if_index: sw_if.into(),
             local: ends.local.into(),
@@ -91,7 +88,7 @@ impl VxlanGpeTunnelV2Details {
             remote_port,
             vni,
             protocol: IpProto(protocol.number()),
-            mcast_sw_if_index: group_interface.map_or(InterfaceIndex::NONE, InterfaceIndex::from),
+            mcast_sw_if_index: ends.group_interface.into(),
             encap_vrf_id: ends.table,
             decap_vrf_id: decap_table(w, sw_if, protocol),
             is_ipv6: ends.local.is_ipv6(),

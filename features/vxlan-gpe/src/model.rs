@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The parameters of a VXLAN-GPE tunnel.
 
-use graph::SwIfIndex;
+use cli::Result;
+use object::{Arguments, Choice};
 use tunnel::{HeaderMarking, TunnelEndpoints};
 use wire::VxlanGpe as Header;
 
@@ -18,14 +19,19 @@ pub enum Protocol {
     Nsh,
 }
 
-impl Protocol {
-    /// All, with their names.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("ip4", Self::Ip4), ("ip6", Self::Ip6), ("ethernet", Self::Ethernet), ("nsh", Self::Nsh)];
+impl Choice for Protocol {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("next-ip4", Self::Ip4),
+        ("next-ip6", Self::Ip6),
+        ("next-ethernet", Self::Ethernet),
+        ("next-nsh", Self::Nsh),
+    ];
+}
 
+impl Protocol {
     /// Its name.
     pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].0
+        self.word().trim_start_matches("next-")
     }
 
     /// Its number in headers and in the API.
@@ -40,27 +46,41 @@ impl Protocol {
 
     /// The protocol of a number.
     pub fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().map(|(_, it)| it).find(|it| it.number() == number)
+        Self::ALL.iter().map(|(_, it)| *it).find(|it| it.number() == number)
     }
 }
 
 /// A VXLAN-GPE tunnel.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Arguments, Clone, PartialEq, Debug)]
 pub struct Gpe {
     /// The ends. The other one may be a group.
+    #[words(
+        "{local <local:ip>} {remote <remote:ip> | group <group:ip> <interface:interface>} \
+         [encap-vrf-id <table:u32>]"
+    )]
     pub ends: TunnelEndpoints,
-    /// The settings of outer headers.
-    pub marks: HeaderMarking,
-    /// The network identifier.
-    pub vni: u32,
-    /// The payload that it is for.
-    pub protocol: Protocol,
-    /// Id of the table that a new tunnel's interface is in.
-    pub decap_table: u32,
     /// The port that datagrams come to.
+    #[words("[src_port <sourceport:u16>]", default = Header::PORT, then = port)]
     pub local_port: u16,
     /// The port that they are sent to.
+    #[words("[dst_port <destinationport:u16>]", default = Header::PORT, then = port)]
     pub remote_port: u16,
-    /// The interface that datagrams to a group leave by.
-    pub group_interface: Option<SwIfIndex>,
+    /// The network identifier.
+    #[words("{vni <vni:u32>}", then = tunnel::vni)]
+    pub vni: u32,
+    /// The payload that it is for.
+    #[words("[next-ip4] [next-ip6] [next-ethernet] [next-nsh]", default = Protocol::Ip4)]
+    pub protocol: Protocol,
+    /// Id of the table that a new tunnel's interface is in.
+    #[words("[decap-vrf-id <decaptable:u32>]", default)]
+    pub decap_table: u32,
+    /// The settings of outer headers.
+    #[part]
+    pub marks: HeaderMarking,
+}
+
+/// A port that is chosen; 0 is the usual one.
+#[allow(clippy::unnecessary_wraps)]
+pub fn port(port: u16) -> Result<u16> {
+    Ok(if port == 0 { Header::PORT } else { port })
 }

@@ -61,10 +61,6 @@ impl Spec for Gpe {
         tunnel::udp(0, self.remote_port, header.as_bytes())
     }
 
-    fn group_interface(&self) -> Option<SwIfIndex> {
-        self.group_interface
-    }
-
     fn flood_role(&self) -> FloodRole {
         self.datagram_flood_role()
     }

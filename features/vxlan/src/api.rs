@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `vxlan`.
 
-use crate::model::Vxlan;
+use crate::model::{Vxlan, port};
 use cli::Result;
 use graph::{SwIfIndex, World};
 use msg::{Caller, Messages, Module};
@@ -9,7 +9,6 @@ use net::api::{Address, InterfaceIndex};
 use tunnel::{
     BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tunnels, refuse_offload,
 };
-use wire::Vxlan as Header;
 
 /// The module.
 pub static API: Module<World> = Module::plugin("vxlan", messages);
@@ -38,16 +37,15 @@ fn messages(m: &mut Messages<World>) {
 }
 
 fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
-    let remote: std::net::IpAddr = r.dst_address.into();
-    let port = |port| if port == 0 { Header::PORT } else { port };
+    let (local, remote) = (r.src_address.into(), r.dst_address.into());
+    let by = r.mcast_sw_if_index.given();
     let spec = Vxlan {
-        ends: TunnelEndpoints { local: r.src_address.into(), remote, table: r.encap_vrf_id },
+        ends: TunnelEndpoints::new(local, remote, r.encap_vrf_id, by),
         marks: HeaderMarking::default(),
         vni: tunnel::check_vni(r.vni)?,
-        source_port: port(r.src_port),
-        destination_port: port(r.dst_port),
+        source_port: port(r.src_port)?,
+        destination_port: port(r.dst_port)?,
         layer3: r.is_l3,
-        group_interface: r.mcast_sw_if_index.given().filter(|_| remote.is_multicast()),
         next: Next::of_index(w, r.decap_next_index)?,
     };
     let instance = Some(r.instance).filter(|instance| *instance != u32::MAX);
@@ -61,7 +59,7 @@ fn dump(w: &World, only: InterfaceIndex) -> Vec<VxlanTunnelV2Details> {
 
 impl VxlanTunnelV2Details {
     fn of(w: &World, Tunnel { sw_if, instance, spec }: Tunnel<Vxlan>) -> Self {
-        let Vxlan { ends, vni, source_port, destination_port, group_interface, next, .. } = spec;
+        let Vxlan { ends, vni, source_port, destination_port, next, .. } = spec;
         Self {
             sw_if_index: sw_if.into(),
             instance,
@@ -69,7 +67,7 @@ impl VxlanTunnelV2Details {
             dst_address: ends.remote.into(),
             src_port: source_port,
             dst_port: destination_port,
-            mcast_sw_if_index: group_interface.map_or(InterfaceIndex::NONE, InterfaceIndex::from),
+            mcast_sw_if_index: ends.group_interface.into(),
             encap_vrf_id: ends.table,
             decap_next_index: next.index(w),
             vni,

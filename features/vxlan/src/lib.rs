@@ -15,11 +15,9 @@
 
 mod api;
 mod cli;
-mod config;
 mod encap;
 mod input;
 mod model;
-mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
@@ -65,9 +63,9 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: self::cli::COMMANDS,
     api: &[api::API],
-    config: config::write_config,
+    config: self::cli::write_config,
     transient: &[("set flow-offload vxlan", "is refused: no device of this build finds tunnels")],
-    examples: config::EXAMPLES,
+    examples: self::cli::EXAMPLES,
     unmoved: &[
         ("/err/vxlan*-*/*", "features/vxlan/src/tests.rs"),
         ("/err/ip*-vxlan-bypass/*", "features/vxlan/src/tests.rs"),

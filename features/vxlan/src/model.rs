@@ -1,26 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The parameters of a VXLAN tunnel.
 
-use graph::SwIfIndex;
+use cli::Result;
+use object::Arguments;
 use tunnel::{HeaderMarking, Next, TunnelEndpoints};
+use wire::Vxlan as Header;
 
 /// A VXLAN tunnel.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Arguments, Clone, PartialEq, Debug)]
 pub struct Vxlan {
     /// The ends. The other one may be a group.
+    #[words(
+        "{src <source:ip>} {dst <destination:ip> | group <group:ip> <interface:interface>} \
+         [encap-vrf-id <table:u32>]"
+    )]
     pub ends: TunnelEndpoints,
-    /// The settings of outer headers.
-    pub marks: HeaderMarking,
     /// The network identifier.
+    #[words("{vni <vni:u32>}", then = tunnel::vni)]
     pub vni: u32,
+    /// The next node of decapsulated packets.
+    #[words("[decap-next <next:l2|drop|node> [<node:word>]]", json = "decap_next")]
+    pub next: Next,
+    /// IP packets instead of frames.
+    #[words("[l3]")]
+    pub layer3: bool,
     /// The port that datagrams come to.
+    #[words("[src_port <sourceport:u16>]", default = Header::PORT, then = port)]
     pub source_port: u16,
     /// The port that they are sent to.
+    #[words("[dst_port <destinationport:u16>]", default = Header::PORT, then = port)]
     pub destination_port: u16,
-    /// IP packets instead of frames.
-    pub layer3: bool,
-    /// The interface that datagrams to a group leave by.
-    pub group_interface: Option<SwIfIndex>,
-    /// The next node of decapsulated packets.
-    pub next: Next,
+    /// The settings of outer headers.
+    #[part]
+    pub marks: HeaderMarking,
+}
+
+/// A port that is chosen; 0 is the usual one.
+#[allow(clippy::unnecessary_wraps)]
+pub fn port(port: u16) -> Result<u16> {
+    Ok(if port == 0 { Header::PORT } else { port })
 }

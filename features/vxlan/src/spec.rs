@@ -6,7 +6,7 @@ use crate::input::To;
 use crate::model::Vxlan;
 use buffer::Buffer;
 use cli::retval::{self, Retval};
-use graph::{NodeIndex, SwIfIndex, World};
+use graph::{NodeIndex, World};
 use net::{FloodRole, IfKind};
 use sync::Turn;
 use tunnel::{Codec, Datagrams, HeaderMarking, Key, Nothing, OWN, Own, Spec, TunnelEndpoints};
@@ -53,10 +53,6 @@ impl Spec for Vxlan {
 
     fn next(&self, world: &World) -> Option<NodeIndex> {
         self.next.node(world)
-    }
-
-    fn group_interface(&self) -> Option<SwIfIndex> {
-        self.group_interface
     }
 
     fn flood_role(&self) -> FloodRole {

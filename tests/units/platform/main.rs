@@ -8,6 +8,8 @@ suite::main!();
 mod graph_derive;
 #[path = "../../../crates/msg-macros/tests/messages.rs"]
 mod msg_macros;
+#[path = "../../../crates/object-derive/tests/arguments.rs"]
+mod object_derive;
 #[path = "../../../crates/simd/tests/inlining.rs"]
 mod simd_inlining;
 #[path = "../../../crates/simd/tests/twins.rs"]

@@ -94,6 +94,13 @@ impl From<SwIfIndex> for InterfaceIndex {
     }
 }
 
+/// Without an interface, [`InterfaceIndex::NONE`].
+impl From<Option<SwIfIndex>> for InterfaceIndex {
+    fn from(sw_if: Option<SwIfIndex>) -> Self {
+        sw_if.map_or(Self::NONE, Self::from)
+    }
+}
+
 impl From<MacAddr> for MacAddress {
     fn from(mac: MacAddr) -> Self {
         Self(mac.octets())

@@ -6,10 +6,9 @@ use super::Datagrams;
 use super::input::key_of;
 use crate::decap::Decap;
 use buffer::{Buffer, Flags};
-use cli::{Error, Matches, Output, Result, quote};
+use cli::{Error, Result};
 use graph::{
-    Build, Cx, Deleted, Next, Node, NodeIndex, Phase, RunningConfig, Shared, SwIfIndex,
-    ThreadIndex, World, filled,
+    Build, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled,
 };
 use ip::{Ip, IpTrace};
 use net::{AdjIndex, Interfaces, IpMeta};
@@ -146,28 +145,7 @@ impl<K: Datagrams> BypassInterfaces<K> {
     }
 
     /// The interfaces that have it, and whether for IPv6.
-    fn list(&self) -> Vec<(SwIfIndex, bool)> {
+    pub fn list(&self) -> Vec<(SwIfIndex, bool)> {
         self.0.lock().expect("no panic inside").iter().copied().collect()
     }
-}
-
-/// `set interface ip KIND-bypass`, `set interface ip6 KIND-bypass`.
-///
-/// # Errors
-/// An interface that isn't there (−2).
-pub fn set_bypass<K: Datagrams>(w: &World, m: &Matches, is_v6: bool) -> Result<Output> {
-    let named = w.get::<Interfaces>().find(m.str("interface"));
-    let sw_if = named.map_err(|e| e.at(m.span("interface")))?;
-    w.get::<BypassInterfaces<K>>().set(w, sw_if, is_v6, !m.flag("del"))?;
-    Ok(Output::empty())
-}
-
-/// Writes the commands of [`set_bypass`].
-pub fn write_bypass<K: Datagrams>(world: &World, config: &mut RunningConfig) {
-    let all = world.get::<BypassInterfaces<K>>().list();
-    config.list(Phase::FEATURES, all, |world, (sw_if, is_v6), lines| {
-        let (of, name) = (if is_v6 { "ip6" } else { "ip" }, world.get::<Interfaces>().name(sw_if));
-        let line = format!("set interface {of} {}-bypass {}", K::WORD, quote(&name));
-        lines.push(line.clone(), format!("{line} del"));
-    });
 }

@@ -10,7 +10,7 @@ mod device;
 mod input;
 mod next;
 
-pub use bypass::{Bypass, BypassInterfaces, set_bypass, write_bypass};
+pub use bypass::{Bypass, BypassInterfaces};
 pub use device::{refuse_offload, set_offload};
 pub use input::{Input, InputTrace, Nothing, Onto, Outcome, Own};
 pub use next::Next;
@@ -19,7 +19,7 @@ use crate::model::{Spec, TunnelEndpoints};
 use crate::state::Tunnels;
 use crate::{Decap, Key, bits, derived_mac};
 use buffer::Buffer;
-use cli::{Error, Matches, Output, Result, retval};
+use cli::{Error, Result, retval};
 use graph::{Build, Shared, SwIfIndex, World, filled};
 use ip::Ip;
 use net::{FloodRole, Interfaces};
@@ -159,7 +159,8 @@ impl<K: Datagrams> Tunnels<K> {
         instance: Option<u32>,
         spec: K,
     ) -> Result<SwIfIndex> {
-        let (ends, by) = (spec.ends(), spec.group_interface());
+        let ends = spec.ends();
+        let by = ends.group_interface;
         ends.check(retval::INVALID_VALUE)?;
         ends.check_local()?;
         match (ends.remote.is_multicast(), by) {
@@ -196,21 +197,4 @@ impl<K: Datagrams> Tunnels<K> {
         self.delete(world, sw_if)?;
         Ok(sw_if)
     }
-}
-
-/// The end of a command that makes a tunnel, or deletes it if the word `del` is there.
-///
-/// # Errors
-/// As [`Tunnels::add_del`].
-pub fn add_del<K: Datagrams>(w: &World, m: &Matches, spec: K) -> Result<Output> {
-    let made = w.get::<Tunnels<K>>().add_del(w, !m.flag("del"), m.opt("instance")?, spec);
-    let sw_if = made.map_err(|e| match () {
-        () if e.is(retval::NO_SUCH_FIB) => e.at(m.span("table")),
-        () if e.is(retval::INSTANCE_IN_USE) => e.at(m.span("instance")),
-        () => e,
-    })?;
-    if m.flag("del") {
-        return Ok(Output::empty());
-    }
-    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
 }

@@ -84,8 +84,8 @@ impl Next {
         }
     }
 
-    /// The words that [`Self::parse`] reads, with a space in front; none for the default.
-    pub fn describe(self) -> String {
+    /// The words that [`Self::parse`] reads, with a blank in front; none for the default.
+    pub fn words(self) -> String {
         match self {
             Self::Interface => String::new(),
             Self::Drop => " decap-next drop".into(),
