@@ -8,8 +8,8 @@ use buffer::Buffer;
 use graph::{Build, ChainStep, Cx, Node, StageDef};
 use std::fmt;
 
-/// Bytes in front of a packet's IP header.
-const FRONT: usize = 14;
+/// Offset of the IP header in the data of [`PacketColumns::buffer`]: nothing is taken off yet.
+pub const IP_IN_STAGE: usize = 14;
 
 /// The buffers of packets in columns.
 pub trait Buffers {
@@ -72,7 +72,7 @@ impl<'a, F: Net> PacketColumns<'a, F> {
     /// Packet `i`, from its IP header on.
     #[inline(always)]
     pub fn packet(&mut self, i: usize) -> &[u8] {
-        self.buffers.get(i).data().get(FRONT..).unwrap_or_default()
+        self.buffer(i).data().get(IP_IN_STAGE..).unwrap_or_default()
     }
 
     /// Packet `i`, from its IP header on, to be changed, but for its length: its destination and
@@ -80,12 +80,18 @@ impl<'a, F: Net> PacketColumns<'a, F> {
     #[inline(always)]
     pub fn packet_mut(&mut self, i: usize) -> &mut [u8] {
         self.changed |= 1 << (i % u64::BITS as usize);
-        self.buffers.get(i).data_mut().get_mut(FRONT..).unwrap_or_default()
+        self.buffer(i).data_mut().get_mut(IP_IN_STAGE..).unwrap_or_default()
     }
 
-    /// The buffer of packet `i`, whose IP header stands behind the bytes of an Ethernet header.
+    /// The buffer of packet `i`, whose IP header begins at [`IP_IN_STAGE`], without a frame's
+    /// padding.
+    #[inline(always)]
     pub fn buffer(&mut self, i: usize) -> &mut Buffer {
-        self.buffers.get(i)
+        let b = self.buffers.get(i);
+        if let Some(len) = self.lengths.get(i) {
+            b.truncate(IP_IN_STAGE + *len as usize);
+        }
+        b
     }
 
     /// A mask of the packets that were changed.

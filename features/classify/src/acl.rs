@@ -8,9 +8,11 @@ use crate::state::Classifier;
 use crate::table::{Action, Table, Verdict, walk};
 use crate::trace::AclTrace;
 use buffer::{Buffer, Field, FieldValue, Flags, HEADROOM};
-use graph::{Build, Configured, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{
+    Build, ChainStep, Configured, Cx, ErrorIndex, Next, Node, NodeIndex, ThreadIndex, World, filled,
+};
 use ip::{Ip, table_of};
-use net::Interfaces;
+use net::{Interfaces, PacketColumns, Stage};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use sync::Turn;
@@ -71,7 +73,21 @@ impl Lookup {
         &'t self,
         first: u32,
         b: &mut Buffer,
-        (thread, now): (usize, u64),
+        by: (usize, u64),
+        turn: &'t Turn<'_>,
+        base: impl Fn(&Table, &Buffer) -> i64,
+    ) -> Option<Verdict<'t>> {
+        let verdict = self.peek(first, b, turn, base)?;
+        self.note_hit(&verdict, by, turn);
+        Some(verdict)
+    }
+
+    /// As [`Self::find`], without a note of the hit.
+    #[inline(always)]
+    fn peek<'t>(
+        &'t self,
+        first: u32,
+        b: &mut Buffer,
         turn: &'t Turn<'_>,
         base: impl Fn(&Table, &Buffer) -> i64,
     ) -> Option<Verdict<'t>> {
@@ -79,9 +95,17 @@ impl Lookup {
             let from = base(table, b) + table.skipped() as i64;
             read_around(b, from, table.vectors)
         };
-        walk(&self.classifier.tables, first, turn, key, |sessions, at| {
-            sessions.note_hit(thread, at, now, turn)
-        })
+        walk(&self.classifier.tables, first, turn, key)
+    }
+
+    /// Counts a packet of a session, if it is one: `by` a thread, and when.
+    #[inline(always)]
+    fn note_hit(&self, verdict: &Verdict<'_>, (thread, now): (usize, u64), turn: &Turn<'_>) {
+        if let Some((at, _)) = verdict.session
+            && let Some(table) = self.classifier.tables.get(verdict.table, turn)
+        {
+            table.sessions.note_hit(thread, at, now, turn);
+        }
     }
 
     /// Where the packet goes.
@@ -301,5 +325,65 @@ impl<F: Ip, S: AclKind> Node for Acl<F, S> {
             NumberedNode::Deny if verdict.session.is_some() => S::To::DENY,
             NumberedNode::Deny => S::To::MISS,
         }
+    }
+}
+
+/// The stage of `ip4-inacl` and `ip6-inacl`: packets that pass as they are.
+pub struct PassingAcl<F> {
+    lookup: Lookup,
+    hit: ErrorIndex,
+    chain_hit: ErrorIndex,
+    missed: ErrorIndex,
+    of: PhantomData<fn() -> F>,
+}
+
+impl<F: Ip> Build for PassingAcl<F> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        let node = filled(InputAcl::NAME, F::IS_V6);
+        let of = |reason| world.reason_index(&node, reason).expect("a counter of this plugin");
+        Self {
+            lookup: Lookup::new(world, InputAcl::hook(F::IS_V6)),
+            hit: of("input ACL hits"),
+            chain_hit: of("input ACL hits after chain walk"),
+            missed: of("input ACL misses"),
+            of: PhantomData,
+        }
+    }
+}
+
+impl<F: Ip> PassingAcl<F> {
+    /// True if the packet passes, and then it is counted as the node would have counted it.
+    #[inline(always)]
+    fn passes(&self, first: u32, b: &mut Buffer, cx: &Cx<'_, false>) -> bool {
+        let base = |table: &Table, b: &Buffer| match table.offset {
+            Some(offset) => net::IP_IN_STAGE as i64 + i64::from(offset),
+            None => fresh(b),
+        };
+        let Some(verdict) = self.lookup.peek(first, b, cx.turn, base) else { return true };
+        let stays = verdict.session.is_none_or(|(_, session)| {
+            session.advance == 0 && !matches!(session.action, Action::Fib { .. })
+        });
+        let next = self.lookup.numbered_node(verdict.next, cx.turn);
+        if !stays || matches!(next, NumberedNode::Node(_) | NumberedNode::Deny) {
+            return false;
+        }
+        self.lookup.note_hit(&verdict, (cx.thread().at(), cx.now()), cx.turn);
+        cx.count_for(if verdict.session.is_some() { self.hit } else { self.missed }, 1);
+        if verdict.chained {
+            cx.count_for(self.chain_hit, 1);
+        }
+        self.lookup.note(b, &verdict)
+    }
+}
+
+impl<F: Ip> Stage<F> for PassingAcl<F> {
+    fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, F>,
+        step: ChainStep<'_>,
+        cx: &Cx<'_, false>,
+    ) -> u64 {
+        let first = step.config::<Acl<F, InputAcl>>();
+        packets.mask(|packets, i| self.passes(first, packets.buffer(i), cx))
     }
 }

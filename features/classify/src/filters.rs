@@ -206,14 +206,9 @@ impl ::trace::Classifier for Classifier {
             }
         };
         let Some(first) = first else { return false };
-        let verdict = walk(
-            &self.tables,
-            *first,
-            turn,
-            |table| read(packet, table.skipped(), table.vectors),
-            // Packets that were only looked at are no hits.
-            |_, _| {},
-        );
+        // Packets that are only looked at are no hits.
+        let verdict =
+            walk(&self.tables, *first, turn, |table| read(packet, table.skipped(), table.vectors));
         verdict.is_some_and(|verdict| verdict.session.is_some())
     }
 }

@@ -55,7 +55,7 @@ mod words;
 
 pub use acl::Classified;
 
-use acl::{Acl, InputAcl, OutputAcl, PuntAcl};
+use acl::{Acl, InputAcl, OutputAcl, PassingAcl, PuntAcl};
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use net::{Interfaces, Objects};
 use state::Classifier;
@@ -81,6 +81,10 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<switched::L2Acl<switched::Sent>>(),
         NodeDef::of::<switched::L2Classify<false>>(),
         NodeDef::of::<switched::L2Classify<true>>(),
+    ],
+    stages: &[
+        net::stage::<Ip4, Acl<Ip4, InputAcl>, PassingAcl<Ip4>>(),
+        net::stage::<Ip6, Acl<Ip6, InputAcl>, PassingAcl<Ip6>>(),
     ],
     features: &[
         Feature {

@@ -83,20 +83,18 @@ pub struct Verdict<'t> {
     pub chained: bool,
 }
 
-/// Looks a packet up in a chain of tables. `key` reads the masked bytes of a table; `hit` counts
-/// for a session. `None` if the first table isn't there.
+/// Looks a packet up in a chain of tables. `key` reads the masked bytes of a table.
+/// `None` if the first table isn't there.
 #[inline(always)]
 pub fn walk<'t>(
     tables: &'t Slots<Table>,
     first: u32,
     turn: &'t Turn<'_>,
     mut key: impl FnMut(&Table) -> Key,
-    mut hit: impl FnMut(&Exact<Session>, u32),
 ) -> Option<Verdict<'t>> {
     let (mut index, mut table) = (first, tables.get(first, turn)?);
     for chained in 0..MAX_CHAIN {
         if let Some((at, session)) = table.sessions.find(&key(table).and(&table.mask), turn) {
-            hit(&table.sessions, at);
             let session = Some((at, session));
             let next = session.map_or(GO_ON, |(_, session)| session.next);
             return Some(Verdict { table: index, session, next, chained: chained > 0 });

@@ -3,13 +3,13 @@
 
 use crate::ranges::Ranges;
 use buffer::{Buffer, Field, Flags};
-use graph::{Build, Configured, Cx, Next, Node, Shared, ThreadIndex, Trace, World};
-use net::L4;
+use graph::{Build, ChainStep, Configured, Cx, Next, Node, Shared, ThreadIndex, Trace, World};
+use net::{L4, PacketColumns, Stage};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use sync::Slots;
-use wire::{Address, Header, IpHeader, IpProtocol, Ipv4Header};
+use sync::{Slots, Turn};
+use wire::{Address, Header, Ip4, IpHeader, IpProtocol, Ipv4Header};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// The numbers of the tables that packets of an interface are checked by in one direction; 0 where
@@ -87,10 +87,15 @@ impl<const TX: bool> Build for PortRange<TX> {
     }
 }
 
-/// Lookup key of a packet; `Err` with its next node if nothing is looked up.
+/// Lookup key of the IP packet `at` bytes into a buffer's data; `Err` with its next node if nothing
+/// is looked up.
 #[inline(always)]
-fn key<const TX: bool>(b: &Buffer, tables: Tables, l4: Field<L4>) -> Result<LookupKey, To> {
-    let at = if TX { b.l3_at() } else { 0 };
+fn key<const TX: bool>(
+    b: &Buffer,
+    at: usize,
+    tables: Tables,
+    l4: Field<L4>,
+) -> Result<LookupKey, To> {
     let ip = Ipv4Header::view_at(b.data(), at).ok_or(To::CheckFail)?;
     let protocol = ip.protocol();
     let table = match protocol {
@@ -115,6 +120,30 @@ fn key<const TX: bool>(b: &Buffer, tables: Tables, l4: Field<L4>) -> Result<Look
     Ok(LookupKey { table, source, port, protocol })
 }
 
+impl<const TX: bool> PortRange<TX> {
+    #[inline(always)]
+    fn may_pass(&self, LookupKey { table, source, port, .. }: LookupKey, turn: &Turn<'_>) -> bool {
+        let ranges = self.tables.0.get(table.into(), turn);
+        ranges.is_some_and(|ranges| ranges.allow(source.to_bits(), port, turn))
+    }
+}
+
+/// Packets that may pass.
+impl Stage<Ip4> for PortRange<false> {
+    fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, Ip4>,
+        step: ChainStep<'_>,
+        cx: &Cx<'_, false>,
+    ) -> u64 {
+        let tables = step.config::<Self>();
+        packets.mask(|packets, i| {
+            let key = key::<false>(packets.buffer(i), net::IP_IN_STAGE, tables, self.l4);
+            key.map_or_else(|to| to == To::Next, |key| self.may_pass(key, cx.turn))
+        })
+    }
+}
+
 impl<const TX: bool> Configured for PortRange<TX> {
     type Config = Tables;
 }
@@ -132,15 +161,12 @@ impl<const TX: bool> Node for PortRange<TX> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let key = key::<TX>(b, cx.feature_config::<Self>(b), self.l4);
+        let at = if TX { b.l3_at() } else { 0 };
+        let key = key::<TX>(b, at, cx.feature_config::<Self>(b), self.l4);
         let to = match key {
             Err(to) => to,
-            Ok(LookupKey { table, source, port, .. }) => {
-                match self.tables.0.get(table.into(), cx.turn) {
-                    Some(ranges) if ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
-                    _ => To::CheckFail,
-                }
-            }
+            Ok(key) if self.may_pass(key, cx.turn) => To::Next,
+            Ok(_) => To::CheckFail,
         };
         if TRACED {
             cx.trace(b, CheckTrace { key: key.ok(), to });

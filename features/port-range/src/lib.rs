@@ -28,6 +28,7 @@ mod tests;
 
 use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use check::PortRange;
+use wire::Ip4;
 
 /// The check.
 pub static PLUGIN: Plugin = Plugin {
@@ -54,6 +55,7 @@ pub static PLUGIN: Plugin = Plugin {
     config: control::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
+    stages: &[net::stage::<Ip4, PortRange<false>, PortRange<false>>()],
     unmoved: &[("/err/*-source-and-port-range-check-*", "features/port-range/src/tests.rs")],
     ..Plugin::EMPTY
 };

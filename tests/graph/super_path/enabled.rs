@@ -16,18 +16,14 @@ fn in_use_where_ip_is_enabled() {
     };
     let in_use = || is_on("device-input", "super-path");
     let behind_features = || is_on("ip4-unicast", "super-path-ip4-passed");
-    let of_interface =
-        "set interface feature e2 ip4-source-and-port-range-check-rx arc ip4-unicast";
+    let of_interface = "set interface feature e2 svs-ip4 arc ip4-unicast";
     assert!(in_use() && !behind_features());
     run("set urpf ip4 rx strict e2");
     assert!(in_use() && !behind_features(), "it has a check");
     run(of_interface);
     assert!(in_use() && behind_features());
     let shown = run("show super-path");
-    assert!(
-        shown.contains("e2         yes     ip4-unicast: ip4-source-and-port-range-check-rx\n"),
-        "{shown}"
-    );
+    assert!(shown.contains("e2         yes     ip4-unicast: svs-ip4\n"), "{shown}");
     run(&format!("{of_interface} disable"));
     assert!(in_use() && !behind_features());
     // An operator's own choice stays in force until control itself switches the node.

@@ -57,6 +57,10 @@ const FEATURES: &[[&str; 2]] = &[
         "set interface input acl intfc e4 ip4-table 1 del",
     ],
     [
+        "set interface input acl intfc e1.7 ip4-table 0",
+        "set interface input acl intfc e1.7 ip4-table 0 del",
+    ],
+    [
         "set interface output acl intfc e3 ip4-table 0",
         "set interface output acl intfc e3 ip4-table 0 del",
     ],

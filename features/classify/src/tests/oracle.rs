@@ -96,8 +96,7 @@ fn chains_say_what_a_list_says() {
             {
                 let turn = &reader.turn();
                 let key = |table: &crate::table::Table| read(&b, table.skipped(), table.vectors);
-                let verdict =
-                    walk(&classifier.tables, indices[0], turn, key, |_, _| {}).expect("a table");
+                let verdict = walk(&classifier.tables, indices[0], turn, key).expect("a table");
                 let (n, session, next) = slow(&chain, packet);
                 let number = |next: u32| u16::try_from(next).unwrap_or(u16::MAX);
                 assert_eq!(verdict.table, indices[n], "{chain:?} {packet:?}");
