@@ -57,8 +57,8 @@ pub trait RxQueue: Send + 'static {
         0
     }
 
-    /// Called after many polls without a packet: clears conditions that would keep the descriptor
-    /// readable.
+    /// Called after many polls without a packet, and before the next one: clears conditions that
+    /// would keep the descriptor readable.
     fn idle(&mut self) {}
 }
 
@@ -246,16 +246,13 @@ impl<Q: RxQueue> Input for PollInput<Q> {
     type Next = InputTo;
 
     fn poll(&mut self, cx: &mut Cx<'_, false>) -> usize {
-        let packets = (0..self.slots.len()).map(|i| self.poll_slot(i, cx)).sum();
-        if packets > 0 {
+        if self.idle == IDLE_POLLS {
             self.idle = 0;
-        } else {
-            self.idle += 1;
-            if self.idle == IDLE_POLLS {
-                self.idle = 0;
-                self.slots.iter_mut().filter(|slot| slot.up).for_each(|slot| slot.queue.idle());
-            }
+            // In front of the poll: it finds what came before its event was cleared.
+            self.slots.iter_mut().filter(|slot| slot.up).for_each(|slot| slot.queue.idle());
         }
+        let packets = (0..self.slots.len()).map(|i| self.poll_slot(i, cx)).sum();
+        self.idle = if packets > 0 { 0 } else { self.idle + 1 };
         if cx.now().wrapping_sub(self.counted) >= SECOND {
             self.counted = cx.now();
             self.count_losses(cx);

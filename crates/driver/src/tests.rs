@@ -37,6 +37,8 @@ fn item(bytes: &[u8]) -> Item {
 #[derive(Default)]
 struct Wire {
     items: Mutex<VecDeque<Item>>,
+    /// Comes while its event is cleared.
+    late: Mutex<Option<Item>>,
     closed: AtomicU64,
 }
 
@@ -95,6 +97,12 @@ impl RxQueue for FakeRx {
 
     fn discard(&mut self) {
         self.wire.take();
+    }
+
+    fn idle(&mut self) {
+        let late = self.wire.late.lock().expect("no panic inside").take();
+        self.wire.items.lock().expect("no panic inside").extend(late);
+        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
     }
 
     fn losses(&mut self) -> Losses {

@@ -79,6 +79,17 @@ fn a_burst_is_bounded_and_buffers_may_run_out() {
 }
 
 #[suite::test]
+fn a_frame_that_comes_while_its_event_is_cleared_is_received_at_once() {
+    let (mut bench, f) = rig(false, TxOffloads::ALL);
+    f.rxq.set_up(&bench.world, true).expect("up");
+    bench.settle();
+    *f.rx.late.lock().expect("no panic inside") = Some(item(&[1; 60]));
+    let is_late = || f.rx.late.lock().expect("no panic inside").is_some();
+    let packets = (0..1_000).map(|_| bench.rt.turn(true)).find(|_| !is_late());
+    assert_eq!(packets, Some(1), "its event is gone: nothing else would wake the thread");
+}
+
+#[suite::test]
 fn work_that_makes_no_sense_is_refused_by_name() {
     let (mut bench, f) = rig(false, TxOffloads::ALL);
     f.rxq.set_up(&bench.world, true).expect("up");
