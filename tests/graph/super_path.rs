@@ -13,6 +13,7 @@ use wire::{Ip6, MacAddr};
 
 mod enabled;
 mod features;
+mod order;
 mod router;
 mod stage;
 mod tagged;

@@ -12,7 +12,7 @@ const SEED: u64 = 20_261_130;
 const CHANGE_EVERY: usize = 4_000;
 
 /// Tables and sessions of the features.
-const TABLES: &[&str] = &[
+pub const TABLES: &[&str] = &[
     "set ip source-and-port-range-check vrf 9 10.9.0.0/16 range 1 - 5000",
     "svs table add ip4 table-id 70",
     "svs table add ip6 table-id 70",
@@ -29,7 +29,7 @@ const TABLES: &[&str] = &[
 ];
 
 /// Features, on and off. Those that stay the same beside each other.
-const FEATURES: &[[&str; 2]] = &[
+pub const FEATURES: &[[&str; 2]] = &[
     [
         "set interface ip source-and-port-range-check e1 udp-out-vrf 9 tcp-out-vrf 9",
         "set interface ip source-and-port-range-check e1 udp-out-vrf 9 tcp-out-vrf 9 del",

@@ -95,8 +95,13 @@ impl Router {
         bench.world.qsbr.collect();
     }
 
+    /// The packets that it has sent, in their order.
+    pub fn take_in_order(&self) -> Packets {
+        std::mem::take(&mut *self.sent.lock().expect("no panic inside"))
+    }
+
     pub fn take_sent(&self) -> Packets {
-        let mut sent = std::mem::take(&mut *self.sent.lock().expect("no panic inside"));
+        let mut sent = self.take_in_order();
         // The router's own errors are numbered as they are made; their order doesn't matter.
         for (_, frame) in &mut sent {
             let is_tag =
