@@ -8,6 +8,7 @@ use graph::{SwIfIndex, World};
 use msg::{Caller, Messages, Module, retval};
 use net::Interfaces;
 use net::api::{InterfaceIndex, MacAddress};
+use object::Choice;
 
 /// The module.
 pub static API: Module<World> = Module::core("bond", messages);
@@ -60,7 +61,7 @@ fn messages(m: &mut Messages<World>) {
 
 fn create(w: &World, r: &BondCreate2) -> Result<InterfaceIndex> {
     let refused = |why: String| Error::parse(why).retval(retval::INVALID_ARGUMENT);
-    let mode = Mode::ALL.into_iter().find(|mode| *mode as u32 == r.mode.0);
+    let mode = Mode::ALL.iter().map(|(_, mode)| *mode).find(|mode| *mode as u32 == r.mode.0);
     let mode = mode.ok_or_else(|| refused(format!("there is no mode {}", r.mode.0)))?;
     let balance = Balance::HASHES.into_iter().find(|balance| *balance as u32 == r.lb.0);
     let balance = match balance {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond, Stage};
+use crate::model::{BondInfo, MemberInfo, NewBond, Stage};
 use crate::state::Bonds;
 use cli::{Command, Error, Matches, Output, Result, Table, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
+use object::{Arguments, Choice};
 use serde_json::json;
 use std::fmt::Write as _;
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "create bond",
-        usage: "(mode <mode:round-robin|active-backup|xor|broadcast|lacp> [load-balance <balance:l2|l23|l34>] [numa-only] [hw-addr <mac:mac>] [id <id:u32>] [gso])",
+        usage: cli::join!("(", NewBond::USAGE, ")"),
         help: "Make an interface whose frames leave and come in by several members",
         run: create,
     },
@@ -51,23 +52,13 @@ fn interface(w: &World, m: &Matches, word: &str) -> Result<SwIfIndex> {
 }
 
 fn create(w: &World, m: &Matches) -> Result<Output> {
-    let mode = Mode::ALL.into_iter().find(|mode| mode.word() == m.str("mode"));
-    let mode = mode.ok_or_else(|| Error::parse("a mode is missing"))?;
-    let hash = m.has("balance").then(|| m.str("balance"));
-    if hash.is_some() && !mode.hashes() {
+    let new = NewBond::read(w, m)?;
+    if m.has("balance") && !new.mode.hashes() {
         return Err(Error::parse("load-balance is for the modes xor and lacp")
             .at(m.span("balance"))
             .retval(retval::INVALID_ARGUMENT));
     }
-    let balance = Balance::HASHES.into_iter().find(|balance| Some(balance.word()) == hash);
-    let new = NewBond {
-        id: m.opt("id")?.filter(|id| *id != u32::MAX),
-        mac: m.opt("mac")?,
-        mode,
-        balance: balance.unwrap_or(Balance::L2),
-        numa_only: m.flag("numa-only"),
-        gso: m.flag("gso"),
-    };
+    let new = NewBond { id: new.id.filter(|id| *id != u32::MAX), ..new };
     let sw_if = w.get::<Bonds>().create(w, new)?;
     Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
 }

@@ -2,11 +2,12 @@
 //! The saved configuration.
 
 use crate::create::{name, random_mac};
-use crate::model::BondInfo;
+use crate::model::{BondInfo, NewBond};
 use crate::state::Bonds;
 use cli::quote;
 use graph::{Phase, RunningConfig, Script, World};
 use net::Interfaces;
+use object::Arguments;
 
 /// Members of bonds: after the settings that devices have of their own.
 pub const MEMBERS: Phase =
@@ -60,21 +61,8 @@ pub const EXAMPLES: &[Script] = &[
 
 /// The command that makes a bond.
 fn create(world: &World, bond: &BondInfo) -> String {
-    let mut line = format!("create bond mode {}", bond.made.mode.word());
-    if bond.made.mode.hashes() {
-        line += &format!(" load-balance {}", bond.made.balance.word());
-    }
-    if bond.made.numa_only {
-        line += " numa-only";
-    }
-    if let Some(mac) = bond.made.mac.or_else(|| kept_mac(world, bond)) {
-        line += &format!(" hw-addr {mac}");
-    }
-    line += &format!(" id {}", bond.id);
-    if bond.made.gso {
-        line += " gso";
-    }
-    line
+    let mac = bond.made.mac.or_else(|| kept_mac(world, bond));
+    format!("create bond{}", NewBond { mac, id: Some(bond.id), ..bond.made }.words(world))
 }
 
 /// The address of a member that has left, if the bond still has it.

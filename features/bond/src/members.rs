@@ -10,6 +10,7 @@ use crate::state::Bonds;
 use cli::{Error, Result, retval};
 use graph::{Node, SwIfIndex, World};
 use net::{Column, IfKind, Interface, Interfaces, L2Role};
+use object::Choice;
 
 impl Bonds {
     /// Makes an interface a member of a bond.

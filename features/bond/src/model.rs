@@ -2,6 +2,7 @@
 //! Bonds and members.
 
 use graph::{SwIfIndex, World};
+use object::{Arguments, Choice};
 use wire::MacAddr;
 
 /// The mode of a bond: how it uses its members, with VPP's numbers.
@@ -19,22 +20,17 @@ pub enum Mode {
     Lacp = 5,
 }
 
+impl Choice for Mode {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("round-robin", Self::RoundRobin),
+        ("active-backup", Self::ActiveBackup),
+        ("xor", Self::Xor),
+        ("broadcast", Self::Broadcast),
+        ("lacp", Self::Lacp),
+    ];
+}
+
 impl Mode {
-    /// All modes.
-    pub const ALL: [Self; 5] =
-        [Self::RoundRobin, Self::ActiveBackup, Self::Xor, Self::Broadcast, Self::Lacp];
-
-    /// The word in commands, and in what they show.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "round-robin",
-            Self::ActiveBackup => "active-backup",
-            Self::Xor => "xor",
-            Self::Broadcast => "broadcast",
-            Self::Lacp => "lacp",
-        }
-    }
-
     /// Returns true if a hash selects the member.
     pub const fn hashes(self) -> bool {
         matches!(self, Self::Xor | Self::Lacp)
@@ -59,21 +55,20 @@ pub enum Balance {
     ActiveBackup = 5,
 }
 
+impl Choice for Balance {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("l2", Self::L2),
+        ("l34", Self::L34),
+        ("l23", Self::L23),
+        ("round-robin", Self::RoundRobin),
+        ("broadcast", Self::Broadcast),
+        ("active-backup", Self::ActiveBackup),
+    ];
+}
+
 impl Balance {
     /// Load balances with a hash, of which a bond can be given one.
     pub const HASHES: [Self; 3] = [Self::L2, Self::L23, Self::L34];
-
-    /// The word in commands, and in what they show.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::L2 => "l2",
-            Self::L34 => "l34",
-            Self::L23 => "l23",
-            Self::RoundRobin => "round-robin",
-            Self::Broadcast => "broadcast",
-            Self::ActiveBackup => "active-backup",
-        }
-    }
 
     /// The balance of a mode, with the hash for modes that use one.
     pub const fn of(mode: Mode, hash: Self) -> Self {
@@ -87,20 +82,26 @@ impl Balance {
 }
 
 /// Settings of a new bond.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Arguments, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewBond {
-    /// The number in its name; `None` for the first that is free.
-    pub id: Option<u32>,
-    /// Its MAC address; `None` for the first member's.
-    pub mac: Option<MacAddr>,
     /// Mode of the bond.
+    #[words("mode <mode:round-robin|active-backup|xor|broadcast|lacp>")]
     pub mode: Mode,
     /// Fields that the hash covers. Has no effect in modes without a hash.
+    #[words("[load-balance <balance:l2|l23|l34>]", default = Balance::L2)]
     pub balance: Balance,
     /// Only members on the local NUMA node send. Has no effect: all members count as local.
+    #[words("[numa-only]")]
     pub numa_only: bool,
+    /// Its MAC address; `None` for the first member's.
+    #[words("[hw-addr <mac:mac>]")]
+    pub mac: Option<MacAddr>,
+    /// The number in its name; `None` for the first that is free.
+    #[words("[id <id:u32>]")]
+    pub id: Option<u32>,
     /// GSO packets may be sent. Has no effect: they always may, since interfaces without
     /// segmentation offload segment them.
+    #[words("[gso]")]
     pub gso: bool,
 }
 

@@ -10,6 +10,7 @@ use graph::{
     Copies, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Trace, World, copy_to_each,
 };
 use net::Interfaces;
+use object::Choice;
 use std::fmt;
 use std::sync::Arc;
 use sync::Turn;
