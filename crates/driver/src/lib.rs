@@ -18,8 +18,8 @@
 //!
 //! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that
 //! a thread carries out between two turns; the thread returns objects that it no longer uses, and a
-//! helper thread drops them, because closing takes time. A driver has that thread open what takes
-//! time ([`aside()`]).
+//! helper thread drops them, because closing takes time. A driver has such threads open what takes
+//! time ([`aside()`], and [`Opening`] for interfaces of the host).
 
 mod aside;
 mod burst;
@@ -32,6 +32,7 @@ mod links;
 mod mac;
 mod netdevs;
 mod offload;
+mod opening;
 mod queues;
 pub mod rig;
 mod segment_queue;
@@ -42,7 +43,7 @@ mod tests;
 mod tx;
 mod world_ref;
 
-pub use aside::{aside, close, collect};
+pub use aside::{Closing, aside, close, closing};
 pub use burst::Burst;
 pub use event::Event;
 pub use feed::Pieces;
@@ -52,6 +53,7 @@ pub use links::{LinkChange, LinkUser, Links};
 pub use mac::own_mac;
 pub use netdevs::Netdevs;
 pub use offload::{TxOffloads, left, note};
+pub use opening::{NewPort, Opening};
 pub use queues::RxQueues;
 pub use sockets::Sockets;
 pub use software::{Range, Segmenter, finish_checksum};

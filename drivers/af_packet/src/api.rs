@@ -3,9 +3,9 @@
 //! itself is refused (−155).
 
 use crate::control::{self, Create, Hosts};
-use crate::device::NewHost;
 use crate::{Config, Mode};
 use cli::Result;
+use driver::NewPort;
 use graph::{SwIfIndex, World};
 use msg::{Caller, Messages, Module, Pending};
 use net::Interfaces;
@@ -61,7 +61,7 @@ fn create(
     config: Config,
     mac: Option<MacAddr>,
     flags: AfPacketFlags,
-) -> Result<NewHost> {
+) -> Result<NewPort> {
     let qdisc_bypass = flags.has(AfPacketFlags::QDISC_BYPASS);
     let new = Create {
         config: Config { qdisc_bypass, ..config },

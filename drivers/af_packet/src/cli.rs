@@ -2,7 +2,6 @@
 //! The commands: parse, call, print.
 
 use crate::control::{self, Create, Hosts};
-use crate::device::NewHost;
 use crate::{Config, Mode, Version};
 use cli::{Command, Error, Matches, Output};
 use graph::World;
@@ -73,7 +72,7 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
     };
     let at = m.span("ifname");
     let new = control::create(w, new).map_err(|e| e.at(at.clone()))?;
-    Ok(Output::task(NewHost { at, ..new }))
+    Ok(Output::task(new.at(at)))
 }
 
 fn delete(w: &World, m: &Matches) -> Result<Output, Error> {

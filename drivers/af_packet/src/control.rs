@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs.
 
-use crate::device::{HostDevice, Made, NewHost, failed, refused};
+use crate::device::{HostDevice, Made, failed, refused};
 use crate::{Config, Mode, TxQueue};
-use cli::Error;
-use driver::{Links, TxOffloads, TxQueues};
+use cli::{Error, Output};
+use driver::{Links, NewPort, TxOffloads, TxQueues};
 use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
 use msg::retval;
 use net::{IfKind, Interfaces, NewInterface};
@@ -76,7 +76,7 @@ const UNKNOWN_MTU: u16 = 1500;
 /// # Errors
 /// A name that is in use here, or doesn't exist in the kernel; an interface that the host needs
 /// itself ([`driver::refuse_used`]); what the kernel says.
-pub fn create(world: &World, new: Create) -> Result<NewHost, Error> {
+pub fn create(world: &World, new: Create) -> Result<NewPort, Error> {
     let Create { mut config, mac, offloads, force } = new;
     let hosts = world.get::<Hosts>();
     let host_name = config.name.clone();
@@ -110,8 +110,9 @@ pub fn create(world: &World, new: Create) -> Result<NewHost, Error> {
     let (given, mac) = (mac, mac.unwrap_or_else(|| driver::own_mac(&host_name, kernels)));
     let (ip, queues) = (config.mode == Mode::Ip, config.rx_queues);
     let made = Made { mac: given, tx_offloads, force };
-    let device = HostDevice::new(config, mac, made, link.clone())
-        .map_err(failed(&format!("host interface {host_name}")))?;
+    let device =
+        HostDevice::new(config, mac, made, link.clone(), |world, sw_if| _ = remove(world, sw_if))
+            .map_err(failed(&format!("host interface {host_name}")))?;
     let name = format!("host-{host_name}");
     let interface = NewInterface {
         name: name.clone(),
@@ -140,7 +141,8 @@ pub fn create(world: &World, new: Create) -> Result<NewHost, Error> {
     if link.is_none() {
         log::warn!(target: "af_packet", "host-{host_name}: the host has no such interface: opened when it comes");
     }
-    Ok(NewHost { device, sw_if, name, at: None, wake: None })
+    let json = serde_json::json!({ "name": name, "sw_if_index": sw_if.0 });
+    Ok(NewPort::new(device.opening.clone(), sw_if, Output::both(name, json)))
 }
 
 /// Says which host interfaces there are.
@@ -170,9 +172,13 @@ pub(crate) fn write_config(world: &World, config: &mut RunningConfig) {
 pub fn delete(world: &World, name: &str) -> Result<(), Error> {
     let hosts = world.get::<Hosts>();
     let (sw_if, _) = hosts.find(world, name).map_err(|e| e.retval(retval::SYSCALL_ERROR_1))?;
+    remove(world, sw_if)
+}
+
+fn remove(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
     world.get::<Interfaces>().delete(world, sw_if)?;
     world.get::<Links>().forget(sw_if);
-    hosts.all().retain(|_, (index, _)| *index != sw_if);
+    world.get::<Hosts>().all().retain(|_, (index, _)| *index != sw_if);
     Ok(())
 }
 

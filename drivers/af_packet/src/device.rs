@@ -5,7 +5,7 @@ mod open;
 
 use crate::{Config, Control, Membership, Mode, RxQueue, TxQueue, Version};
 use cli::{Error, retval};
-use driver::{Netdevs, RxQueues, TxOffloads, TxQueues};
+use driver::{Netdevs, Opening, RxQueues, TxOffloads, TxQueues};
 use graph::{Section, SwIfIndex, World};
 use net::Device;
 use netlink::{Link, Rtnl};
@@ -13,8 +13,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use wire::MacAddr;
 
-use open::Opening;
-pub use open::{NewHost, refused};
+pub use open::refused;
 
 /// The settings that an interface was made with.
 #[derive(Clone, Copy)]
@@ -31,6 +30,7 @@ pub struct HostDevice {
     me: Weak<Self>,
     pub rx: RxQueues<RxQueue>,
     pub tx: TxQueues<TxQueue>,
+    pub opening: Opening,
     state: Mutex<State>,
 }
 
@@ -51,10 +51,6 @@ struct State {
     taken: bool,
     /// The kernel's interface has never been there: its address and its MTU aren't known.
     unseen: bool,
-    opening: Opening,
-    /// Number of times that it was opened or released: what is opened for an earlier one is of no
-    /// use.
-    attempt: u64,
 }
 
 /// Host interfaces are those of the daemon's network namespace.
@@ -67,21 +63,20 @@ pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
 
 impl HostDevice {
     /// A device whose interface in the kernel isn't open yet; without a link, it isn't there.
+    /// `delete` deletes its interface.
     pub fn new(
         config: Config,
         mac: MacAddr,
         made: Made,
         link: Option<Link>,
+        delete: fn(&World, SwIfIndex),
     ) -> io::Result<Arc<Self>> {
+        let opening = Opening::new(link.is_some(), delete);
         let state = State {
             senders: config.tx_queues.into(),
             tx_offloads: made.tx_offloads,
             rtnl: Rtnl::new()?,
             unseen: link.is_none(),
-            opening: match link {
-                Some(_) => Opening::New,
-                None => Opening::Idle,
-            },
             link: link.unwrap_or_else(|| Link { name: config.name.clone(), ..Link::default() }),
             config,
             control: None,
@@ -90,12 +85,12 @@ impl HostDevice {
             mac,
             made,
             taken: false,
-            attempt: 0,
         };
         Ok(Arc::new_cyclic(|me| Self {
             me: me.clone(),
             rx: RxQueues::default(),
             tx: TxQueues::default(),
+            opening,
             state: Mutex::new(state),
         }))
     }
@@ -115,7 +110,6 @@ impl HostDevice {
     /// Closes the kernel's interface, and restores it if it is `there`.
     fn release(&self, world: &World, there: bool) {
         let mut state = self.state();
-        (state.opening, state.attempt) = (Opening::Idle, state.attempt + 1);
         if let Some(control) = state.control.take() {
             driver::close(world, control);
         }
@@ -168,7 +162,7 @@ impl HostDevice {
             line += " force";
         }
         lines.push(line, format!("delete host-interface name {name}"));
-        if state.control.is_none() && !matches!(state.opening, Opening::Runs { .. }) {
+        if state.control.is_none() && !self.opening.is_pending() {
             lines.waits(format!(
                 "the host has no interface {}: opened when it comes",
                 state.config.name
@@ -280,7 +274,7 @@ impl Device for HostDevice {
             Version::V3 => 3,
         };
         let there = match (control, link.is_admin_up()) {
-            (None, _) if matches!(state.opening, Opening::Runs { .. }) => "being opened",
+            (None, _) if self.opening.is_pending() => "being opened",
             (None, _) if state.unseen => "missing: opened when it comes",
             (None, _) => "gone: opened again when it comes back",
             (_, true) => "up",
@@ -302,11 +296,7 @@ impl Device for HostDevice {
     fn delete(&self, world: &World) {
         self.rx.close(world);
         self.tx.close(world);
-        let was_opening = matches!(self.state().opening, Opening::Runs { .. });
         self.release(world, true);
-        if was_opening {
-            let error = Error::failed("it was deleted while it was being opened");
-            self.state().opening = Opening::Failed(error);
-        }
+        self.opening.delete();
     }
 }

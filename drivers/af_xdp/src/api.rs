@@ -3,8 +3,8 @@
 
 use crate::control::{self, Create};
 use crate::device::Config;
-use graph::World;
-use msg::{Caller, Messages, Module};
+use graph::{SwIfIndex, World};
+use msg::{Caller, Messages, Module, Pending};
 use net::api::InterfaceIndex;
 
 /// The module.
@@ -13,9 +13,11 @@ pub static API: Module<World> = Module::plugin("af_xdp", messages);
 /// A number of queues that stands for all.
 const ALL: u16 = u16::MAX;
 
+type Made = cli::Result<Box<dyn Pending<World, AfXdpCreateV3Reply>>>;
+
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: AfXdpCreateV3| {
-        Ok(AfXdpCreateV3Reply { sw_if_index: control::create(w, r.into())?.into() })
+    m.call_later(|w: &World, _: &Caller<'_, World>, r: AfXdpCreateV3| -> Made {
+        Ok(Box::new(control::create(w, r.into())?))
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: AfXdpDelete| {
         control::delete(w, r.sw_if_index.existing(w)?)
@@ -33,6 +35,12 @@ msg::messages! {
     AfXdpCreateV3Reply,
     /// Takes an AF_XDP interface away; the kernel's stays.
     AfXdpDelete,
+}
+
+impl From<SwIfIndex> for AfXdpCreateV3Reply {
+    fn from(sw_if: SwIfIndex) -> Self {
+        Self { sw_if_index: sw_if.into() }
+    }
 }
 
 impl From<AfXdpCreateV3> for Create {

@@ -55,8 +55,9 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         ..usual
     };
     let name = m.has("name").then(|| m.str("name").to_string());
-    control::create(w, Create { config, name }).map_err(|e| e.at(m.span("netdev")))?;
-    Ok(Output::empty())
+    let at = m.span("netdev");
+    let new = control::create(w, Create { config, name }).map_err(|e| e.at(at.clone()))?;
+    Ok(Output::task(new.at(at)))
 }
 
 fn delete(w: &World, m: &Matches) -> Result<Output, Error> {

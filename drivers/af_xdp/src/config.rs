@@ -17,7 +17,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let OriginalSettings { name, .. } = interface.original;
         let line = format!("create interface af_xdp{}", words(&device.config, &name));
         lines.push(line, format!("delete interface af_xdp {}", quote(&name)));
-        if device.state().held.is_none() {
+        if device.state().held.is_none() && !device.opening.is_pending() {
             let netdev = &device.config.netdev;
             lines.waits(format!("the host has no interface {netdev}: opened when it comes"));
         }

@@ -2,8 +2,9 @@
 //! The verbs.
 
 use crate::device::{Config, XdpDevice, failed, find};
-use cli::{Error, retval};
-use driver::{Links, TxQueues};
+use crate::io::TxQueue;
+use cli::{Error, Output, retval};
+use driver::{Links, NewPort, TxQueues};
 use graph::{Shared, SwIfIndex, World};
 use net::{IfKind, Interfaces, NewInterface};
 use std::collections::BTreeMap;
@@ -77,12 +78,13 @@ fn usual_name(world: &World, config: &Config) -> String {
 /// Makes an interface of a netdev. It is down at first.
 ///
 /// While a saved configuration is loaded, one whose netdev is missing is made all the same, and
-/// waits for it.
+/// waits for it. A helper thread opens it: what it returns is a task that ends with that, or with
+/// the error, and then there is no such interface.
 ///
 /// # Errors
-/// A name or a size that can't be, a netdev that isn't there or that has a program of another
-/// owner, or that the host needs itself ([`driver::refuse_used`]); the kernel's.
-pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
+/// A name or a size that can't be, a netdev that isn't there, or that the host needs
+/// itself ([`driver::refuse_used`]); the kernel's.
+pub fn create(world: &World, new: Create) -> Result<NewPort, Error> {
     let Create { config, name } = new;
     check(&config)?;
     let interfaces = world.get::<Interfaces>();
@@ -105,54 +107,39 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     };
     let link = found.as_ref().map(|(link, _)| link.clone());
     let (netdev, queues) = (config.netdev.clone(), config.rx_queues);
-    let (device, (rx, tx)) = match found {
-        Some(found) => XdpDevice::new(world, config, found)?,
-        None => {
-            let device = XdpDevice::waiting(config).map_err(failed("rtnetlink"))?;
-            (device, (Vec::new(), Vec::new()))
-        }
-    };
-    let (device, mac) = (Arc::new(device), |device: &XdpDevice| device.state().mac);
+    let drop_new = |world: &World, sw_if| _ = delete(world, sw_if);
+    let device = XdpDevice::new(config, found, drop_new).map_err(failed("rtnetlink"))?;
+    let mac = device.state().mac;
     let interface = NewInterface {
         name: name.clone(),
         kind: IfKind::Ethernet,
         device: device.clone(),
-        mac: mac(&device),
+        mac,
         mtu: link.as_ref().map_or(UNKNOWN_MTU, |link| link.mtu.min(u16::MAX.into()) as u16),
         link_up: link.as_ref().is_some_and(netlink::Link::is_link_up),
     };
     let takes = driver::TxOffloads::default();
-    let sw_if = interfaces.create(
-        world,
-        interface,
-        TxQueues::make(tx.into_iter().flatten().collect(), false, takes),
-    )?;
-    // It is set here only.
-    let _ = device.sw_if.set(sw_if);
+    let none = Vec::<TxQueue>::new();
+    let sw_if = interfaces.create(world, interface, TxQueues::make(none, false, takes))?;
     device.tx.set_node(interfaces.get(sw_if)?.tx);
-    link.iter().for_each(|link| device.take(world, link));
+    device.rx.reserve(world, sw_if, false, queues.unwrap_or(1));
+    world.get::<Xdps>().all().insert(sw_if, device.clone());
+    // The first news of the link has it opened.
     let links = world.get::<Links>();
-    let news = failed("news of the host's links");
-    let started = match &link {
-        Some(link) => device.rx.open(world, sw_if, false, rx).and_then(|()| {
-            let namespace = device.config.namespace().map_err(&news)?;
-            let namespace = namespace.as_ref();
-            links.follow(world, namespace, link.index, sw_if, device.clone()).map_err(&news)
+    let followed = match &link {
+        Some(link) => device.config.namespace().and_then(|namespace| {
+            links.follow(world, namespace.as_ref(), link.index, sw_if, device.clone())
         }),
-        None => {
-            device.rx.reserve(world, sw_if, false, queues.unwrap_or(1));
-            links.await_link(world, &netdev, sw_if, device.clone()).map_err(&news)
-        }
+        None => links.await_link(world, &netdev, sw_if, device.clone()),
     };
-    if let Err(error) = started {
-        interfaces.delete(world, sw_if)?;
-        return Err(error);
+    if let Err(error) = followed {
+        delete(world, sw_if)?;
+        return Err(failed("news of the host's links")(error));
     }
     if link.is_none() {
         log::warn!(target: "af_xdp", "{name}: the host has no netdev {netdev}: opened when it comes");
     }
-    world.get::<Xdps>().all().insert(sw_if, device);
-    Ok(sw_if)
+    Ok(NewPort::new(device.opening.clone(), sw_if, Output::empty()))
 }
 
 /// Takes an interface away; the netdev stays, without the program and with its settings restored.

@@ -3,18 +3,18 @@
 
 use crate::io::{Attach, Filter, Opened, RxQueue, Shared, Sides, TxQueue};
 use cli::Error;
-use driver::{LinkChange, LinkUser, Netdevs, RxQueues, TxQueues};
+use driver::{LinkChange, LinkUser, Netdevs, Opening, RxQueues, TxQueues};
 use graph::{SwIfIndex, World};
 use net::{Device, Interfaces, MtuKind};
 use netlink::{Link, Namespace, Rtnl};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use wire::MacAddr;
 
 mod open;
 
-pub use open::{Queues, failed, find};
-use open::{open, own_mac, spread};
+use open::{Open, open, own_mac, split, spread};
+pub use open::{failed, find};
 
 /// The parameters with which an interface is made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,110 +99,172 @@ pub struct State {
 }
 
 pub struct XdpDevice {
+    me: Weak<Self>,
     pub config: Config,
     pub rx: RxQueues<RxQueue>,
     pub tx: TxQueues<TxQueue>,
-    pub sw_if: OnceLock<SwIfIndex>,
+    pub opening: Opening,
     state: Mutex<State>,
 }
 
 impl XdpDevice {
-    /// Opens a netdev that is there; its queues are returned.
-    ///
-    /// # Errors
-    /// The step that failed.
-    pub fn new(
-        world: &World,
-        config: Config,
-        (link, rtnl): (Link, Rtnl),
-    ) -> Result<(Self, Queues), Error> {
-        let mac = own_mac(&config, &link);
-        let (held, queues) = open(world, &config, &link, mac, &[])?;
-        Ok((Self::with(config, rtnl, link, mac, Some(held)), queues))
-    }
-
-    /// A device whose netdev isn't there yet.
+    /// A device whose netdev isn't open yet; without a link, it isn't there. `delete` deletes its
+    /// interface.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn waiting(config: Config) -> io::Result<Self> {
-        let link = Link { name: config.netdev.clone(), ..Link::default() };
-        let mac = own_mac(&config, &link);
-        Ok(Self::with(config, Rtnl::new()?, link, mac, None))
-    }
-
-    fn with(config: Config, rtnl: Rtnl, link: Link, mac: MacAddr, held: Option<Held>) -> Self {
-        let unseen = held.is_none();
+    pub fn new(
+        config: Config,
+        found: Option<(Link, Rtnl)>,
+        delete: fn(&World, SwIfIndex),
+    ) -> io::Result<Arc<Self>> {
+        let opening = Opening::new(found.is_some(), delete);
+        let unseen = found.is_none();
+        let (link, rtnl) = match found {
+            Some(found) => found,
+            None => (Link { name: config.netdev.clone(), ..Link::default() }, Rtnl::new()?),
+        };
         let state = State {
+            mac: own_mac(&config, &link),
             link,
-            held,
+            held: None,
             rtnl,
             up: false,
             promiscuous: false,
-            mac,
             unseen,
             taken: false,
             placed: Vec::new(),
             rss_queues: None,
         };
-        let (rx, tx, sw_if) = (RxQueues::default(), TxQueues::default(), OnceLock::new());
-        Self { config, rx, tx, sw_if, state: Mutex::new(state) }
+        Ok(Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            config,
+            rx: RxQueues::default(),
+            tx: TxQueues::default(),
+            opening,
+            state: Mutex::new(state),
+        }))
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic inside")
     }
 
-    /// The netdev is there, or there again: opens it as it was.
-    fn reopen(&self, world: &World, sw_if: SwIfIndex, link: &mut Link) -> Result<(), Error> {
-        let (interfaces, netdevs) = (world.get::<Interfaces>(), world.get::<Netdevs>());
-        let netns = &self.config.netns;
+    /// The netdev is there, or there again: has it opened.
+    fn open(&self, world: &World, sw_if: SwIfIndex, link: &Link) -> Result<(), Error> {
         {
             let mut state = self.state();
             if !self.config.force {
-                driver::refuse_used(&mut state.rtnl, link, netns.is_empty())?;
+                driver::refuse_used(&mut state.rtnl, link, self.config.netns.is_empty())?;
             }
             state.link = link.clone();
         }
         self.take(world, link);
         if self.state().unseen {
+            let interfaces = world.get::<Interfaces>();
             let (mac, mtu) = (own_mac(&self.config, link), link.mtu.min(u16::MAX.into()) as u16);
             interfaces.note_made(world, sw_if, mac, mtu)?;
             let mac = interfaces.get(sw_if)?.mac;
             let mut state = self.state();
             (state.mac, state.unseen) = (mac, false);
         }
-        let (mac, promiscuous, up) = {
-            let state = self.state();
-            (state.mac, state.promiscuous, state.up)
-        };
-        let mtu = interfaces.get(sw_if)?.mtu.configured.map(u32::from);
+        self.set_up_link(world, sw_if)?;
+        let (mac, me) = (self.state().mac, self.me.clone());
+        self.opening.start(
+            world,
+            open(world, &self.config, link, mac),
+            move |world, first, open| match me.upgrade() {
+                Some(device) => device.opened(world, sw_if, mac, first, open),
+                None => driver::close(world, open),
+            },
+        );
+        Ok(())
+    }
+
+    /// Gives the link the MTU and the admin state that ours has.
+    fn set_up_link(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+        let mtu = world.get::<Interfaces>().get(sw_if)?.mtu.configured.map(u32::from);
+        let (netdevs, netns) = (world.get::<Netdevs>(), &self.config.netns);
+        let State { rtnl, link, up, .. } = &mut *self.state();
         if let Some(mtu) = mtu.filter(|mtu| *mtu != link.mtu) {
-            let set = netdevs.set_mtu(&mut self.state().rtnl, netns, link, mtu);
-            set.map_err(failed("MTU"))?;
+            netdevs.set_mtu(rtnl, netns, link, mtu).map_err(failed("MTU"))?;
             link.mtu = mtu;
         }
-        if up && !link.is_admin_up() {
-            let set = netdevs.set_up(&mut self.state().rtnl, netns, link);
-            set.map_err(failed("admin state"))?;
+        if *up && !link.is_admin_up() {
+            netdevs.set_up(rtnl, netns, link).map_err(failed("admin state"))?;
         }
-        let placed = self.state().placed.clone();
-        let (held, (rx, tx)) = open(world, &self.config, link, mac, &placed)?;
-        if promiscuous {
-            held.filter.promiscuous(true).map_err(failed("promiscuous mode"))?;
+        Ok(())
+    }
+
+    /// A helper thread has opened the netdev for our address `mac`, or could not.
+    fn opened(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr, first: bool, open: Open) {
+        match open.and_then(|open| self.attach(world, sw_if, mac, open)) {
+            Ok(()) => {
+                if !first {
+                    let (name, netdev) =
+                        (world.get::<Interfaces>().name(sw_if), &self.config.netdev);
+                    log::info!(target: "af_xdp", "{name}: netdev {netdev} is there");
+                }
+                self.follow_link(world, sw_if);
+            }
+            Err(error) => self.is_refused(world, sw_if, first, error),
         }
-        self.rx.open(world, sw_if, false, rx)?;
+    }
+
+    /// Gives an open netdev all that was set meanwhile.
+    fn attach(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        mac: MacAddr,
+        (opened, filter): (Opened, Filter),
+    ) -> Result<(), Error> {
+        self.set_up_link(world, sw_if)?;
+        let (up, rss_queues, tx) = {
+            let state = &mut *self.state();
+            if state.promiscuous {
+                filter.promiscuous(true).map_err(failed("promiscuous mode"))?;
+            }
+            if state.mac != mac {
+                filter.unicast(state.mac, true).map_err(failed("MAC address"))?;
+                let _ = filter.unicast(mac, false);
+            }
+            let (held, (rx, tx)) = split(world.threads(), opened, filter, &state.placed);
+            self.rx.open(world, sw_if, false, rx)?;
+            state.held = Some(held);
+            (state.up, state.rss_queues.clone(), tx)
+        };
         self.rx.set_up(world, up)?;
         self.tx.place(world, tx);
-        let rss_queues = self.state().rss_queues.clone();
         if let Some(queues) = &rss_queues
-            && let Err(error) = spread(world, &self.config, link, Some(queues))
+            && let Err(error) = spread(world, &self.config, &self.state().link, Some(queues))
         {
             log::warn!(target: "af_xdp", "{error}");
         }
-        let mut state = self.state();
-        (state.held, state.link) = (Some(held), link.clone());
         Ok(())
+    }
+
+    /// The netdev can't be opened: a new interface is deleted again.
+    fn is_refused(&self, world: &World, sw_if: SwIfIndex, first: bool, error: Error) {
+        if first {
+            self.opening.fail(world, sw_if, error);
+        } else {
+            let (name, netdev) = (world.get::<Interfaces>().name(sw_if), &self.config.netdev);
+            log::error!(target: "af_xdp", "{name}: netdev {netdev} is there, but: {error}");
+        }
+    }
+
+    /// Follows the link as it is.
+    fn follow_link(&self, world: &World, sw_if: SwIfIndex) {
+        let interfaces = world.get::<Interfaces>();
+        let Ok(interface) = interfaces.get(sw_if) else { return };
+        let link = self.state().link.clone();
+        let mtu = link.mtu.min(u16::MAX.into()) as u16;
+        if interface.mtu_of(MtuKind::Link) != mtu {
+            let _ = interfaces.note_mtu(world, sw_if, mtu);
+        }
+        // The interface is there: it was looked up above, on this thread.
+        let _ = interfaces.set_link(world, sw_if, link.is_link_up());
     }
 
     /// Records that the netdev is used. It is released by [`Self::close`].
@@ -218,7 +280,9 @@ impl XdpDevice {
         self.rx.close(world);
         self.tx.close(world);
         let mut state = self.state();
-        state.held = None;
+        if let Some(held) = state.held.take() {
+            driver::close(world, held);
+        }
         if std::mem::take(&mut state.taken) {
             world.get::<Netdevs>().release(&self.config.netns, state.link.index, there);
         }
@@ -327,7 +391,11 @@ impl Device for XdpDevice {
         let state = self.state();
         let link = &state.link;
         let Some(held) = &state.held else {
-            return vec![format!("netdev {} is gone: opened when it comes", link.name)];
+            let is = match self.opening.is_pending() {
+                true => "being opened",
+                false => "gone: opened when it comes",
+            };
+            return vec![format!("netdev {} is {is}", link.name)];
         };
         let copy = if held.zero_copy { "zero copy" } else { "copied by the kernel" };
         let buffers = if held.multi_buffer { "chains" } else { "one buffer a packet" };
@@ -346,46 +414,30 @@ impl Device for XdpDevice {
 
     fn delete(&self, world: &World) {
         self.close(world, true);
+        self.opening.delete();
     }
 }
 
 impl LinkUser for XdpDevice {
     fn link_changed(&self, world: &World, sw_if: SwIfIndex, change: LinkChange) {
-        let interfaces = world.get::<Interfaces>();
-        let Ok(interface) = interfaces.get(sw_if) else { return };
-        let name = &interface.name;
-        // One that couldn't be opened when it came is tried again when something about it changes.
-        let change = match change {
-            LinkChange::Is(link) if self.state().held.is_none() => LinkChange::Back(link),
-            change => change,
-        };
-        let link = match change {
-            LinkChange::Is(link) => {
-                self.state().link = link.clone();
-                link
-            }
+        match change {
             LinkChange::Gone => {
-                log::warn!(target: "af_xdp", "{name}: netdev {} is gone", self.config.netdev);
+                let (name, netdev) = (world.get::<Interfaces>().name(sw_if), &self.config.netdev);
+                log::warn!(target: "af_xdp", "{name}: netdev {netdev} is gone");
                 self.close(world, false);
-                let _ = interfaces.set_link(world, sw_if, false);
-                return;
+                self.opening.release();
+                let _ = world.get::<Interfaces>().set_link(world, sw_if, false);
             }
-            LinkChange::Back(mut link) => match self.reopen(world, sw_if, &mut link) {
-                Ok(()) => {
-                    log::info!(target: "af_xdp", "{name}: netdev {} is there", link.name);
-                    link
+            LinkChange::Is(link) | LinkChange::Back(link) => {
+                let first = self.opening.is_new();
+                if !first && (self.opening.is_pending() || self.state().held.is_some()) {
+                    self.state().link = link;
+                    self.follow_link(world, sw_if);
+                } else if let Err(error) = self.open(world, sw_if, &link) {
+                    // It is tried again when something about the link changes.
+                    self.is_refused(world, sw_if, first, error);
                 }
-                Err(error) => {
-                    log::error!(target: "af_xdp", "{name}: netdev {} is there, but: {error}", link.name);
-                    return;
-                }
-            },
-        };
-        let mtu = link.mtu.min(u16::MAX.into()) as u16;
-        if interface.mtu_of(MtuKind::Link) != mtu {
-            let _ = interfaces.note_mtu(world, sw_if, mtu);
+            }
         }
-        // The interface is there: it was looked up above, on this thread.
-        let _ = interfaces.set_link(world, sw_if, link.is_link_up());
     }
 }

@@ -20,7 +20,8 @@ pub fn show(w: &World) -> Output {
         let Some(held) = &state.held else {
             let (name, netdev) = (name.as_str().into(), device.config.netdev.as_str().into());
             let mut row: [Cell; 14] = std::array::from_fn(|_| Cell::empty());
-            (row[0], row[1], row[2]) = (name, netdev, "gone".into());
+            let is = if device.opening.is_pending() { "opening" } else { "gone" };
+            (row[0], row[1], row[2]) = (name, netdev, is.into());
             out.row(row);
             return Ok(());
         };

@@ -18,21 +18,60 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     links(world, config);
 }
 
-/// Unnumbered interfaces whose lenders are in their table, or in another: a lender in another table
-/// is refused, but both may be moved to different tables afterwards, as in VPP. So the lines of the
-/// others stand before those that bind interfaces to tables.
-fn unnumbered(world: &World, config: &mut RunningConfig, together: bool) {
-    let (interfaces, addresses) = (world.get::<Interfaces>(), world.get::<Addresses<Ip4>>());
+/// True if an interface and its lender are in the same tables. A lender in another table is
+/// refused, but both may be moved to different tables afterwards, as in VPP. So their line stands
+/// before those that bind interfaces to tables, the lines of others behind these.
+fn are_together(world: &World, sw_if: SwIfIndex, lender: SwIfIndex) -> bool {
     let tables = |sw_if| {
         let ip = IpBinding::of(world, sw_if);
         (ip.table::<Ip4>(), ip.table::<Ip6>())
     };
+    tables(sw_if) == tables(lender)
+}
+
+/// The table in which the line that makes an interface puts it.
+fn made_in<F: Net>(world: &World, sw_if: SwIfIndex) -> Option<u32> {
+    let interface = world.get::<Interfaces>().get(sw_if).ok()?;
+    Some(implied_table::<F>(world, interface.original.implied))
+}
+
+/// The table in which an interface meets its lender to borrow addresses, if both are made in
+/// different tables and end in different ones.
+fn met_in<F: Net>(world: &World, sw_if: SwIfIndex) -> Option<u32> {
+    let lender = world.get::<Addresses<Ip4>>().unnumbered(sw_if)?;
+    let table = made_in::<F>(world, lender).filter(|id| made_in::<F>(world, sw_if) != Some(*id));
+    table.filter(|_| !are_together(world, sw_if, lender))
+}
+
+fn binding<F: Net>(world: &World, sw_if: SwIfIndex, from: u32, to: u32) -> (String, String) {
+    let name = quote(&world.get::<Interfaces>().name(sw_if));
+    let line =
+        |id| format!("set interface {} table {name} {id}", if F::IS_V6 { "ip6" } else { "ip" });
+    (line(to), line(from))
+}
+
+/// Unnumbered interfaces whose lenders are in their tables, or in others.
+fn unnumbered(world: &World, config: &mut RunningConfig, together: bool) {
+    let (interfaces, addresses) = (world.get::<Interfaces>(), world.get::<Addresses<Ip4>>());
     let is_wanted = |sw_if: &SwIfIndex| {
         let lender = addresses.unnumbered(*sw_if);
-        lender.is_some_and(|lender| (tables(lender) == tables(*sw_if)) == together)
+        lender.is_some_and(|lender| are_together(world, *sw_if, lender) == together)
     };
     let all: Vec<_> = interfaces.indices().filter(is_wanted).collect();
-    config.list(Phase::BINDINGS, all, move |_, sw_if, lines| {
+    config.list(Phase::BINDINGS, all, move |world, sw_if, lines| {
+        fn meet<F: Net>(world: &World, sw_if: SwIfIndex) -> Option<(String, String)> {
+            Some(binding::<F>(
+                world,
+                sw_if,
+                made_in::<F>(world, sw_if)?,
+                met_in::<F>(world, sw_if)?,
+            ))
+        }
+        for (line, undo) in
+            [meet::<Ip4>(world, sw_if), meet::<Ip6>(world, sw_if)].into_iter().flatten()
+        {
+            lines.push(line, undo);
+        }
         // The command sets both versions.
         if let Some(lender) = addresses.unnumbered(sw_if) {
             let (name, lender) = (quote(&interfaces.name(sw_if)), quote(&interfaces.name(lender)));
@@ -48,16 +87,12 @@ fn unnumbered(world: &World, config: &mut RunningConfig, together: bool) {
 fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
     let (fib, interfaces) = (world.get::<Fib<F>>(), world.get::<Interfaces>());
     config.list(Phase::BINDINGS, interfaces.indices(), move |world, sw_if, lines| {
-        let Ok(interface) = interfaces.get(sw_if) else { return };
+        let before = met_in::<F>(world, sw_if).or_else(|| made_in::<F>(world, sw_if));
+        let Some(before) = before else { return };
         let table = IpBinding::of(world, sw_if).table::<F>();
-        let usual = implied_table::<F>(world, interface.original.implied);
-        if let Some(id) = fib.table_id(table).filter(|id| *id != usual) {
-            let line = format!(
-                "set interface {} table {}",
-                if F::IS_V6 { "ip6" } else { "ip" },
-                quote(&interface.name)
-            );
-            lines.push(format!("{line} {id}"), format!("{line} {usual}"));
+        if let Some(id) = fib.table_id(table).filter(|id| *id != before) {
+            let (line, undo) = binding::<F>(world, sw_if, before, id);
+            lines.push(line, undo);
         }
     });
 }

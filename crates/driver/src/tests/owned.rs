@@ -311,7 +311,7 @@ proptest! {
                     bench.settle();
                     prop_assert_eq!(held(&bench, "transmit queues"), 0);
                     // It is the same device.
-                    collect(&bench.world);
+                    closing(&bench.world).wait();
                     let (rx, tx) = queues(&f.device, &bench.world);
                     f.rxq.open(&bench.world, f.sw_if, false, rx).expect("opened");
                     f.txq.open(&bench.world, tx);
@@ -348,7 +348,7 @@ proptest! {
         f.rxq.close(&bench.world);
         f.txq.close(&bench.world);
         bench.settle();
-        collect(&bench.world);
+        closing(&bench.world).wait();
         prop_assert_eq!(bench.buffers_out(), 0);
     }
 }

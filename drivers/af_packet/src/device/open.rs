@@ -3,31 +3,14 @@
 //! interface that isn't open yet is as one whose interface in the kernel isn't there.
 
 use super::{HostDevice, OWN_NETNS, State, failed};
-use crate::control;
 use crate::{Control, HostInterface, Membership, Mode};
-use cli::{Error, Output, Task, TaskState, retval};
+use cli::{Error, retval};
 use driver::{LinkChange, LinkUser, Netdevs};
 use graph::{SwIfIndex, World};
-use msg::Pending;
 use net::{Interfaces, MtuKind};
 use netlink::Link;
 use std::io;
-use std::ops::Range;
-use std::sync::Arc;
-use std::time::Duration;
 use wire::MacAddr;
-
-/// Progress of opening the kernel's interface, which a helper thread does.
-pub(super) enum Opening {
-    /// It was just made.
-    New,
-    /// It is open, or not there.
-    Idle,
-    /// It is being opened: for the first time, it is deleted again where that fails.
-    Runs { first: bool },
-    /// That has failed, and it was deleted.
-    Failed(Error),
-}
 
 /// Configures an interface that was opened: it receives frames for our own address and for groups,
 /// but none before it is taken up.
@@ -75,16 +58,12 @@ impl HostDevice {
             (state.mac, state.unseen) = (interfaces.get(sw_if)?.mac, false);
         }
         self.set_up_link(world, sw_if)?;
-        let mut state = self.state();
-        state.opening = Opening::Runs { first: matches!(state.opening, Opening::New) };
-        state.attempt += 1;
-        let (config, attempt, me) = (state.config.clone(), state.attempt, self.me.clone());
-        drop(state);
-        driver::aside(
+        let (config, me) = (self.state().config.clone(), self.me.clone());
+        self.opening.start(
             world,
             move || HostInterface::open(&config),
-            move |world, open| match me.upgrade() {
-                Some(device) => device.opened(world, sw_if, attempt, open),
+            move |world, first, open| match me.upgrade() {
+                Some(device) => device.opened(world, sw_if, first, open),
                 None => driver::close(world, open),
             },
         );
@@ -111,21 +90,9 @@ impl HostDevice {
         &self,
         world: &World,
         sw_if: SwIfIndex,
-        attempt: u64,
+        first: bool,
         open: io::Result<HostInterface>,
     ) {
-        let first = {
-            let mut state = self.state();
-            if state.attempt != attempt {
-                // It was deleted, or is gone.
-                driver::close(world, open);
-                return;
-            }
-            matches!(
-                std::mem::replace(&mut state.opening, Opening::Idle),
-                Opening::Runs { first: true }
-            )
-        };
         let name = self.state().link.name.clone();
         let done =
             open.map_err(|error| refused(&error)).and_then(|open| self.attach(world, sw_if, open));
@@ -136,18 +103,16 @@ impl HostDevice {
                 }
                 self.follow_link(world, sw_if);
             }
-            Err(error) => self.is_refused(world, first, error),
+            Err(error) => self.is_refused(world, sw_if, first, error),
         }
     }
 
     /// The kernel's interface can't be opened: a new one is deleted again.
-    fn is_refused(&self, world: &World, first: bool, error: Error) {
-        let name = self.state().config.name.clone();
+    fn is_refused(&self, world: &World, sw_if: SwIfIndex, first: bool, error: Error) {
         if first {
-            // Others may lie on it already: then it stays, and is opened when its link changes.
-            let _ = control::delete(world, &name);
-            self.state().opening = Opening::Failed(error);
+            self.opening.fail(world, sw_if, error);
         } else {
+            let name = &self.state().config.name;
             log::error!(target: "af_packet", "host-{name}: the host's interface is there, but: {error}");
         }
     }
@@ -193,6 +158,7 @@ impl LinkUser for HostDevice {
         match news {
             LinkChange::Gone => {
                 self.release(world, false);
+                self.opening.release();
                 let before = self.state().link.name.clone();
                 log::warn!(target: "af_packet", "{name}: the host's interface {before} is gone");
                 self.rx.close(world);
@@ -200,71 +166,15 @@ impl LinkUser for HostDevice {
                 let _ = interfaces.set_link(world, sw_if, false);
             }
             LinkChange::Is(link) | LinkChange::Back(link) => {
-                let (is_open, first) = {
-                    let state = self.state();
-                    let is_opening = matches!(state.opening, Opening::Runs { .. });
-                    (state.control.is_some() || is_opening, matches!(state.opening, Opening::New))
-                };
-                if is_open {
+                let first = self.opening.is_new();
+                if !first && (self.opening.is_pending() || self.state().control.is_some()) {
                     self.state().link = link;
                     self.follow_link(world, sw_if);
                 } else if let Err(error) = self.open(world, sw_if, link) {
                     // It is tried again when something about the link changes.
-                    self.is_refused(world, first, error);
+                    self.is_refused(world, sw_if, first, error);
                 }
             }
         }
-    }
-}
-
-/// A new host interface that is being opened.
-pub struct NewHost {
-    pub device: Arc<HostDevice>,
-    pub sw_if: SwIfIndex,
-    pub name: String,
-    /// Position of the kernel's name in the command.
-    pub at: Option<Range<usize>>,
-    pub wake: Option<Duration>,
-}
-
-/// Interval of polls: the helper thread ends without a notification of whoever waits.
-const SOON: Duration = Duration::from_millis(1);
-
-impl NewHost {
-    /// The result, once it is there.
-    fn look(&mut self, now: Duration) -> Option<Result<(), Error>> {
-        self.wake = Some(now + SOON);
-        match &self.device.state().opening {
-            Opening::New | Opening::Runs { .. } => None,
-            Opening::Idle => Some(Ok(())),
-            Opening::Failed(error) => Some(Err(error.clone().at(self.at.clone()))),
-        }
-    }
-}
-
-impl Task for NewHost {
-    fn poll(&mut self, now: Duration) -> TaskState {
-        match self.look(now) {
-            None => TaskState::Pending,
-            Some(Ok(())) => {
-                let json = serde_json::json!({ "name": self.name, "sw_if_index": self.sw_if.0 });
-                TaskState::Done(Output::both(self.name.clone(), json))
-            }
-            Some(Err(error)) => TaskState::Failed(error),
-        }
-    }
-
-    fn wake_at(&self) -> Option<Duration> {
-        self.wake
-    }
-}
-
-impl<R: From<SwIfIndex>> Pending<World, R> for NewHost {
-    fn poll(&mut self, _: &World, now: Duration) -> Option<Result<R, Error>> {
-        Some(self.look(now)?.map(|()| self.sw_if.into()))
-    }
-
-    fn wake_at(&self) -> Option<Duration> {
-        self.wake
     }
 }

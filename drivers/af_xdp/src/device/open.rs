@@ -42,43 +42,42 @@ pub fn find(config: &Config) -> Result<(Link, Rtnl), Error> {
     Ok((link, rtnl))
 }
 
-/// Opens the netdev: sockets, rings, program.
-///
-/// # Errors
-/// The step that failed.
+/// The netdev as it was opened, before control has it.
+pub(super) type Open = Result<(Opened, Filter), Error>;
+
+/// Returns the work that opens the netdev: sockets, rings, program. A helper thread does it.
 pub(super) fn open(
     world: &World,
     config: &Config,
     link: &Link,
     mac: MacAddr,
-    placed: &[Option<u16>],
-) -> Result<(Held, Queues), Error> {
-    let threads = world.threads();
-    let work = || -> io::Result<Result<(Opened, Filter), xdp::StepError>> {
-        let channels = Ethtool::new().ok().and_then(|mut ethtool| ethtool.channels(link));
-        let tx = channels.unwrap_or(Channels { rx: 1, tx: 1 }).tx.max(1);
-        let wanted = Wanted {
-            index: link.index,
-            rx: config.rx_queues.map(u32::from),
-            channels: (channels.map(|channels| channels.rx.max(1)), tx),
-            tx: threads as u32,
-            rx_size: config.rx_size,
-            tx_size: config.tx_size,
-            zero_copy: config.zero_copy,
-            attach: config.attach,
-            program: Some(config.program.clone()).filter(|path| !path.is_empty()),
+) -> impl FnOnce() -> Open + Send + 'static {
+    let (config, link, closing) = (config.clone(), link.clone(), driver::closing(world));
+    let (pool, threads) = (world.pool, world.threads());
+    move || {
+        let work = || -> io::Result<Result<(Opened, Filter), xdp::StepError>> {
+            let channels = Ethtool::new().ok().and_then(|mut ethtool| ethtool.channels(&link));
+            let tx = channels.unwrap_or(Channels { rx: 1, tx: 1 }).tx.max(1);
+            let wanted = Wanted {
+                index: link.index,
+                rx: config.rx_queues.map(u32::from),
+                channels: (channels.map(|channels| channels.rx.max(1)), tx),
+                tx: threads as u32,
+                rx_size: config.rx_size,
+                tx_size: config.tx_size,
+                zero_copy: config.zero_copy,
+                attach: config.attach,
+                program: Some(config.program.clone()).filter(|path| !path.is_empty()),
+            };
+            let filter = Filter::new(link.index, mac)?;
+            Ok(xdp::open(pool, &wanted, &|| closing.wait()).map(|opened| (opened, filter)))
         };
-        let filter = Filter::new(link.index, mac)?;
-        Ok(xdp::open(world.pool, &wanted, &|| driver::collect(world))
-            .map(|opened| (opened, filter)))
-    };
-    let namespace = config.namespace().map_err(failed("network namespace"))?;
-    let result = match &namespace {
-        Some(namespace) => namespace.run(work),
-        None => work(),
-    };
-    let name = &config.netdev;
-    let (mut opened, filter) =
+        let namespace = config.namespace().map_err(failed("network namespace"))?;
+        let result = match &namespace {
+            Some(namespace) => namespace.run(work),
+            None => work(),
+        };
+        let name = &config.netdev;
         result.map_err(failed(&format!("the host's interface {name}")))?.map_err(|error| {
             let retval = match error.step {
                 xdp::Step::Memory => retval::SYSCALL_ERROR_1,
@@ -90,7 +89,17 @@ pub(super) fn open(
                 xdp::Step::TooManyQueues => retval::INVALID_VALUE,
             };
             Error::failed(format!("the host's interface {name}: {error}")).retval(retval)
-        })?;
+        })
+    }
+}
+
+/// Takes an open netdev apart, into what stays with control and the queues of threads.
+pub(super) fn split(
+    threads: usize,
+    mut opened: Opened,
+    filter: Filter,
+    placed: &[Option<u16>],
+) -> (Held, Queues) {
     let rx = std::mem::take(&mut opened.rx);
     let sides = opened.sides();
     let usual = sides.usual(threads);
@@ -111,7 +120,7 @@ pub(super) fn open(
         filter,
         _opened: opened.without_queues(),
     };
-    Ok((held, (rx, tx)))
+    (held, (rx, tx))
 }
 
 /// Sets the queues that a netdev spreads received packets over.

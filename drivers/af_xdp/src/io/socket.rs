@@ -53,7 +53,7 @@ impl fmt::Display for StepError {
     }
 }
 
-/// True if the netdev has a program: in this mode, or in the other one.
+/// True if the queue has a socket, or the netdev a program: in this mode, or in the other one.
 fn is_taken(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
 }
@@ -173,7 +173,8 @@ pub fn open(pool: &'static Pool, wanted: &Wanted, idle: &dyn Fn()) -> Result<Ope
             program.set(queue, one.shared.as_fd()).map_err(at(Step::Map))?;
         }
     }
-    let attached = program.attach(wanted.index, wanted.attach).map_err(at(Step::AttachProgram))?;
+    let attached = while_busy(idle, || program.attach(wanted.index, wanted.attach))
+        .map_err(at(Step::AttachProgram))?;
     let mut opened = Opened {
         rx: Vec::new(),
         tx: Vec::new(),
@@ -264,7 +265,7 @@ fn make(
     Ok((One { shared, rx, tx }, again))
 }
 
-/// Binds; the queue of a socket that was just closed is busy for a while.
+/// Binds.
 fn bind(
     fd: BorrowedFd<'_>,
     index: u32,
@@ -273,10 +274,16 @@ fn bind(
     first: Option<BorrowedFd<'_>>,
     idle: &dyn Fn(),
 ) -> io::Result<()> {
+    while_busy(idle, || sys::bind(fd, index, queue, flags, first))
+}
+
+/// Tries again for a while: queues and programs that were just given up are busy until they are
+/// closed.
+fn while_busy<T>(idle: &dyn Fn(), f: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let mut tries = 0;
     loop {
-        match sys::bind(fd, index, queue, flags, first) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && tries < 50 => {
+        match f() {
+            Err(error) if is_taken(&error) && tries < 50 => {
                 tries += 1;
                 idle();
                 sleep(Duration::from_millis(4));

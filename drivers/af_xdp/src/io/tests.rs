@@ -270,7 +270,7 @@ proptest! {
         sim.rx.close(&bench.world);
         sim.tx.close(&bench.world);
         bench.settle();
-        driver::collect(&bench.world);
+        driver::closing(&bench.world).wait();
         prop_assert_eq!(bench.buffers_out(), 0);
     }
 }

@@ -36,9 +36,11 @@ fn messages_have_the_values_that_clients_know_in_netns() {
     let kernels = middle.mac("v0");
     rig.control(move |world| {
         let mut client = Loopback::new(world, &world.api);
+        // A helper thread opens an interface, and control's processes hear of it.
+        let run = || _ = world.processes.run(world);
         let interface =
             |i: InterfaceIndex| world.get::<Interfaces>().get(SwIfIndex(i.0)).expect("there");
-        let v0 = client.call(v3("v0")).expect("made").sw_if_index;
+        let v0 = client.call_while(v3("v0"), run).expect("made").sw_if_index;
         assert_eq!(interface(v0).name, "v0/0");
         assert_ne!(interface(v0).mac, kernels);
         let there = AfXdpCreateV3 { netns: netns.as_str().into(), ..v3("v1") };
@@ -51,7 +53,7 @@ fn messages_have_the_values_that_clients_know_in_netns() {
             flags: AfXdpFlag::NO_SYSCALL_LOCK,
             ..there
         };
-        let v1 = client.call(named).expect("made").sw_if_index;
+        let v1 = client.call_while(named, run).expect("made").sw_if_index;
         assert_eq!(interface(v1).name, "west");
         let details = interface(v1).device.details().join("\n");
         assert!(
@@ -59,7 +61,7 @@ fn messages_have_the_values_that_clients_know_in_netns() {
             "{details}"
         );
 
-        let mut refused = |r: AfXdpCreateV3| client.call(r).err();
+        let mut refused = |r: AfXdpCreateV3| client.call_while(r, run).err();
         assert_eq!(refused(v3("")), Some(-7));
         assert_eq!(refused(v3("sixteen_letters_")), Some(-7));
         assert_eq!(refused(v3("nowhere")), Some(-7));
@@ -72,7 +74,7 @@ fn messages_have_the_values_that_clients_know_in_netns() {
         assert_eq!(client.call(delete(InterfaceIndex(0))).err(), Some(-71));
         assert_eq!(client.call(delete(InterfaceIndex(77))).err(), Some(-2));
         assert_eq!(client.call(delete(v0)), Ok(()));
-        let mut refused = |r: AfXdpCreateV3| client.call(r).err();
+        let mut refused = |r: AfXdpCreateV3| client.call_while(r, run).err();
         assert_eq!(refused(AfXdpCreateV3 { rxq_num: 2, ..v3("v0") }), Some(-7), "one queue");
         assert_eq!(refused(AfXdpCreateV3 { prog: "/nowhere".into(), ..v3("v0") }), Some(-15));
         // No veth does zero copy: the buffers aren't made for it, or the kernel says so.

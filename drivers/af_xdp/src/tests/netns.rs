@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two Linux hosts talk through two AF_XDP interfaces of a running instance.
 
+use crate::{Config, Create, create};
+use cli::{Task, TaskState, Tree};
 use driver::rig::{Rig, WIRE};
 use graph::Plugin;
 use net::{IfCounters, Interface, Interfaces, MtuKind};
@@ -123,6 +125,7 @@ fn wired(hosts: &Hosts, words: &str, workers: usize) -> Rig {
         ));
     }
     rig.wire("va/0", "vb/0");
+    rig.settle();
     rig
 }
 
@@ -252,8 +255,56 @@ fn queues_move_while_packets_pass() {
              set interface state va/0 up",
         );
         rig.wire("va/0", "vb/0");
+        // A thread that starts late discards packets that came before it had the queue.
+        rig.settle();
         hosts.a.pings("-c 3 -i 0.01", "10.8.0.2");
     }
+    rig.finish();
+}
+
+/// Control goes on while the kernel opens queues, and settings made meanwhile come into force.
+#[suite::test(netns)]
+fn control_goes_on_while_queues_are_opened() {
+    let Some(hosts) = hosts(1500, 2) else { return };
+    let rig = Rig::new(hosts.middle.name().expect("it has one"), PLUGINS, 2);
+    rig.script("create interface af_xdp host-if vb num-rx-queues 2\nset interface state vb/0 up");
+    rig.control(|world| {
+        let tree = Tree::new(world.plugins().iter().flat_map(|p| p.cli)).expect("a tree");
+        let set = |line: &str| {
+            tree.execute(world, line).map(|_| ()).unwrap_or_else(|e| panic!("{line}: {e}"));
+        };
+        let create = || {
+            let config = Config { rx_queues: Some(2), ..Config::new("va") };
+            create(world, Create { config, name: None }).expect("made")
+        };
+        // Queues that are opened for an interface that is gone are closed.
+        let mut gone = create();
+        set("delete interface af_xdp va/0");
+        let TaskState::Failed(error) = gone.poll(Duration::ZERO) else { panic!("it goes on") };
+        assert!(error.to_string().contains("deleted"), "{error}");
+        let mut new = create();
+        assert!(matches!(new.poll(Duration::ZERO), TaskState::Pending), "control hasn't run");
+        for line in [
+            "set interface state va/0 up",
+            "set interface mtu 1400 va/0",
+            "set interface mac address va/0 02:00:00:00:00:0a",
+            "set interface promiscuous on va/0",
+            "set interface rx-placement va/0 queue 1 main",
+            "set interface rx-mode va/0 queue 0 polling",
+        ] {
+            set(line);
+        }
+    });
+    rig.until("the interface is open", |_| {
+        interface(&rig, "va/0").device.details()[0].contains(", up")
+    });
+    rig.wire("va/0", "vb/0");
+    rig.settle();
+    hosts.a.pings("-c 2 -i 0.01 -M do -s 1372", "10.8.0.2");
+    assert!(hosts.middle.ip("link show va").contains("mtu 1400"));
+    let placement = rig.script("show interface rx-placement va/0");
+    assert_eq!(placement.matches("polling").count(), 1, "{placement}");
+    assert_eq!(interface(&rig, "va/0").device.rx_queues()[1].thread.at(), 0, "{placement}");
     rig.finish();
 }
 
