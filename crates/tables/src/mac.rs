@@ -100,8 +100,8 @@ pub struct MacHit<'t> {
 }
 
 impl<'t> MacView<'t> {
-    /// Prefetches the first bucket of a key: three of four keys are there, and nine of ten in a
-    /// table that has just grown. Returns the hash for [`Self::find_at`].
+    /// Prefetches the first bucket of a key: 85 of 100 keys are there in a table that is about to
+    /// grow, and nearly all in one that has just grown. Returns the hash for [`Self::find_at`].
     #[inline(always)]
     pub fn prefetch(self, key: MacKey) -> MacHash {
         let hash = self.current.hash(key);

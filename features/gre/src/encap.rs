@@ -18,6 +18,7 @@ pub enum GreCodec {}
 
 impl Codec for GreCodec {
     type Spec = Gre;
+    const HOT: bool = true;
     const NAME: &'static str = "gre-encap";
 
     #[inline(always)]

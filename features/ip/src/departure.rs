@@ -45,11 +45,18 @@ impl Way {
         self.next_hop.header_len()
     }
 
-    /// Puts the layer-2 header in front of a packet whose hop limit is the one that it leaves with,
-    /// and returns the transmit node; `None` without room.
+    /// First and last 8 bytes of the layer-2 header, of 8 to 16 bytes.
     #[inline(always)]
-    pub fn send(&self, b: &mut Buffer) -> Option<NodeIndex> {
-        self.next_hop.put(b).then_some(self.tx)
+    pub fn ends(&self) -> [[u8; 8]; 2] {
+        self.next_hop.ends()
+    }
+
+    /// Marks a packet that begins with the layer-2 header, and whose hop limit is the one that it
+    /// leaves with, as sent, and returns the transmit node.
+    #[inline(always)]
+    pub fn send(&self, b: &mut Buffer) -> NodeIndex {
+        b.tx_if = self.next_hop.tx_if;
+        self.tx
     }
 }
 

@@ -165,9 +165,15 @@ impl NextHop {
         self.header_len
     }
 
+    /// First and last 8 bytes of the layer-2 header.
+    #[inline(always)]
+    pub fn ends(&self) -> [[u8; 8]; 2] {
+        self.ends
+    }
+
     /// Puts the layer-2 header in front of a packet; false if there is no room.
     #[inline(always)]
-    pub fn put(self, b: &mut Buffer) -> bool {
+    fn put(self, b: &mut Buffer) -> bool {
         b.tx_if = self.tx_if;
         let [first, last] = self.ends;
         b.push_ends(&first, &last, self.header_len)

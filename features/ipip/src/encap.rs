@@ -10,6 +10,7 @@ pub enum IpIpCodec {}
 
 impl Codec for IpIpCodec {
     type Spec = IpIp;
+    const HOT: bool = true;
     const NAME: &'static str = "ipip-encap";
 
     #[inline(always)]

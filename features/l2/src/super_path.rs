@@ -30,7 +30,11 @@ use target::{Target, Targets};
 use wire::EtherType;
 
 /// Frames that are looked up together.
-const BLOCK: usize = 32;
+const BLOCK: usize = 64;
+/// Equal addresses in a row after which the next frame is expected to have them, too.
+const REPEATED: u32 = 3;
+/// Packets are prefetched so far ahead.
+const AHEAD: usize = 8;
 /// The bit of group addresses in the first 8 bytes of a frame, read big-endian.
 const GROUP: u64 = 1 << 56;
 
@@ -170,7 +174,7 @@ impl Origin {
     fn knows(&self, source: MacEntry) -> bool {
         let is_provisioned =
             !is_learned(source) && source.flags & FILTER == 0 && source.port == self.rx_if;
-        source == self.mine || is_provisioned
+        source.word() == self.mine.word() || is_provisioned
     }
 
     /// Returns true if frames to a station with this entry may be sent directly by its port.
@@ -184,31 +188,63 @@ impl Origin {
     }
 }
 
+/// Destination and source of a frame, each in the upper 48 bits of a word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Addresses {
+    destination: u64,
+    source: u64,
+}
+
+impl Addresses {
+    const NONE: Self = Self { destination: 0, source: 0 };
+
+    /// Of a frame that doesn't need the graph.
+    #[inline(always)]
+    fn of(b: &Buffer, origin: &Origin) -> Option<Self> {
+        let header = b.bytes::<HEADER>(0)?;
+        let destination = u64::from_be_bytes(*header.first_chunk()?);
+        let source_and_type = u64::from_be_bytes(*header.last_chunk()?);
+        let is_ordinary = !b.flags.contains(Flags::TRACED)
+            && destination & GROUP == 0
+            && !(origin.has_subs && EtherType(source_and_type as u16).is_vlan());
+        let address = |word| word & !0xffff;
+        is_ordinary
+            .then(|| Self { destination: address(destination), source: address(source_and_type) })
+    }
+
+    /// The keys of both in a domain.
+    #[inline(always)]
+    fn keys(self, domain: u16) -> (MacKey, MacKey) {
+        (MacKey::of_word(self.destination, domain), MacKey::of_word(self.source, domain))
+    }
+}
+
 /// Frames of one port whose addresses are looked up together.
 struct Block {
     len: usize,
     at: [u8; BLOCK],
     destinations: [(MacKey, MacHash); BLOCK],
     sources: [(MacKey, MacHash); BLOCK],
-}
-
-/// Returns destination and source of a frame that doesn't need the graph.
-#[inline(always)]
-fn addresses(b: &Buffer, origin: &Origin) -> Option<(MacKey, MacKey)> {
-    let header = b.bytes::<HEADER>(0)?;
-    let destination = u64::from_be_bytes(*header.first_chunk()?);
-    let source_and_type = u64::from_be_bytes(*header.last_chunk()?);
-    let is_ordinary = !b.flags.contains(Flags::TRACED)
-        && destination & GROUP == 0
-        && !(origin.has_subs && EtherType(source_and_type as u16).is_vlan());
-    let key = |word| MacKey::of_word(word, origin.domain);
-    is_ordinary.then(|| (key(destination), key(source_and_type)))
+    /// The addresses of the last frame, if those in front of it have them, too. The block ends with
+    /// it, since the frames behind need no lookup.
+    repeated: Option<Addresses>,
 }
 
 impl Block {
     const fn new() -> Self {
         let none = (MacKey::new([0; 6], 0), MacHash::NONE);
-        Self { len: 0, at: [0; BLOCK], destinations: [none; BLOCK], sources: [none; BLOCK] }
+        Self {
+            len: 0,
+            at: [0; BLOCK],
+            destinations: [none; BLOCK],
+            sources: [none; BLOCK],
+            repeated: None,
+        }
+    }
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        (self.len, self.repeated) = (0, None);
     }
 
     /// Gathers consecutive frames of a port from offset `from` of the vector on, and prefetches the
@@ -222,24 +258,27 @@ impl Block {
         macs: MacView<'_>,
     ) -> usize {
         let (to, mut n, mut seen) = ((from + BLOCK).min(v.len()), 0, 0);
-        let UnicastPath::Bridged { learns } = origin.unicast_path else {
-            self.len = 0;
-            return to;
-        };
+        let UnicastPath::Bridged { learns } = origin.unicast_path else { return to };
+        let (mut last, mut equal) = (Addresses::NONE, 0);
         for b in v.range_mut_ahead(from, to) {
             if b.rx_if != origin.rx_if {
                 break;
             }
-            if let Some((destination, source)) = addresses(b, origin) {
-                let i = n % BLOCK;
-                self.at[i] = (from + seen) as u8;
-                self.destinations[i] = (destination, macs.prefetch(destination));
-                if learns {
-                    self.sources[i] = (source, macs.prefetch(source));
-                }
-                n += 1;
-            }
             seen += 1;
+            let Some(found) = Addresses::of(b, origin) else { continue };
+            let ((destination, source), i) = (found.keys(origin.domain), n % BLOCK);
+            self.at[i] = (from + seen - 1) as u8;
+            self.destinations[i] = (destination, macs.prefetch(destination));
+            if learns {
+                self.sources[i] = (source, macs.prefetch(source));
+            }
+            n += 1;
+            equal = if found == last { equal + 1 } else { 0 };
+            last = found;
+            if equal == REPEATED {
+                self.repeated = Some(found);
+                break;
+            }
         }
         self.len = n;
         from + seen
@@ -337,7 +376,7 @@ impl L2SuperPath {
             cx,
         };
         let origin = Origin::new(b.rx_if, (bridge, interfaces), cx.now(), cx.turn);
-        let (destination, source) = addresses(b, &origin)?;
+        let (destination, source) = Addresses::of(b, &origin)?.keys(origin.domain);
         let (tx_if, tx, tally) = match origin.unicast_path {
             UnicastPath::Graph => return None,
             UnicastPath::Crossed(peer) => {
@@ -368,37 +407,57 @@ impl L2SuperPath {
         Some(To::Tx(tx))
     }
 
-    /// Sends consecutive frames of a cross-connected port, from offset `from` of the vector on.
+    /// Sends consecutive frames of a port to another one, from offset `from` of the vector on; with
+    /// `only`, as long as they have these addresses. Without an exit they are left to the graph.
     /// Returns the offset behind the last one, and the number of frames sent.
     #[inline(always)]
-    fn cross(
-        (origin, peer): (&Origin, u32),
+    fn send_on(
+        origin: &Origin,
+        from: usize,
+        only: Option<Addresses>,
+        (tx_if, exit): (u32, Option<&mut Exit<Target>>),
+        v: &mut Vector<'_, To>,
+    ) -> (usize, u64) {
+        let (mut behind, mut sent, mut bytes) = (from, 0, 0);
+        let tx = exit.as_ref().map(|exit| exit.to.tx);
+        for i in from..v.len() {
+            v.prefetch(i + AHEAD);
+            let b = v.get_mut(i);
+            let found = Addresses::of(b, origin);
+            if b.rx_if != origin.rx_if || only.is_some() && found != only {
+                break;
+            }
+            behind += 1;
+            let (Some(tx), Some(_)) = (tx, found) else { continue };
+            b.mark_l2();
+            b.tx_if = tx_if;
+            bytes += b.packet_len() as u32;
+            v.set(i, To::Tx(tx));
+            sent += 1;
+        }
+        if let Some(exit) = exit {
+            exit.count_all(sent, bytes);
+        }
+        (behind, sent.into())
+    }
+
+    /// As [`Self::send_on`], for frames behind a block that has been sent: those with the addresses
+    /// of its last frame go where that went.
+    #[inline(always)]
+    fn follow(
+        block: &Block,
+        origin: &Origin,
         from: usize,
         targets: &mut Targets,
         v: &mut Vector<'_, To>,
         context: &SendContext<'_, '_, false>,
         lanes: &IfLanes,
     ) -> (usize, u64) {
-        let (mut seen, mut sent) = (from, 0);
-        let mut exit = context.exit(peer, targets, lanes).filter(|exit| exit.to.is_open());
-        for i in from..v.len() {
-            v.prefetch(i + 8);
-            let b = v.get_mut(i);
-            if b.rx_if != origin.rx_if {
-                break;
-            }
-            seen += 1;
-            let Some(exit) = &mut exit else { continue };
-            if addresses(b, origin).is_none() {
-                continue;
-            }
-            b.mark_l2();
-            b.tx_if = peer;
-            exit.count(b.packet_len() as u32);
-            v.set(i, To::Tx(exit.to.tx));
-            sent += 1;
-        }
-        (seen, sent)
+        let last = usize::from(block.at[block.len.saturating_sub(1) % BLOCK]);
+        let tx_if = v.get(last).tx_if;
+        let was_sent = !v.is(last, To::Aside);
+        let exit = if was_sent { context.exit(tx_if, targets, lanes) } else { None };
+        Self::send_on(origin, from, block.repeated, (tx_if, exit), v)
     }
 }
 
@@ -467,19 +526,21 @@ impl Node for L2SuperPath {
         let mut last = origin;
         let (mut bridged, mut learned, mut crossed) = (0, 0, 0);
         let (mut from, mut more) = (0, true);
-        now.len = 0;
+        now.clear();
         while more {
             more = from < n;
-            next.len = 0;
-            if more {
+            next.clear();
+            // Frames behind equal ones wait until these are sent.
+            if more && now.repeated.is_none() {
                 let rx_if = v.get(from).rx_if;
                 if rx_if != origin.rx_if {
                     origin = look(rx_if);
                 }
                 from = match origin.unicast_path {
                     UnicastPath::Crossed(peer) => {
-                        let (behind, sent) =
-                            Self::cross((&origin, peer), from, targets, v, &context, lanes);
+                        let exit = context.exit(peer, targets, lanes);
+                        let to = (peer, exit.filter(|exit| exit.to.is_open()));
+                        let (behind, sent) = Self::send_on(&origin, from, None, to, v);
                         crossed += sent;
                         behind
                     }
@@ -487,7 +548,12 @@ impl Node for L2SuperPath {
                     UnicastPath::Graph => from + 1,
                 };
             }
-            let (sent, has_moved) = Self::send(now, &last, macs, targets, v, &context, lanes);
+            let (mut sent, has_moved) = Self::send(now, &last, macs, targets, v, &context, lanes);
+            if now.repeated.is_some() && !has_moved {
+                let (behind, more) = Self::follow(now, &last, from, targets, v, &context, lanes);
+                from = behind;
+                sent += more;
+            }
             bridged += sent;
             if let UnicastPath::Bridged { learns: true } = last.unicast_path {
                 learned += sent;

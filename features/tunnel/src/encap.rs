@@ -99,6 +99,7 @@ fn settle(run: Option<Run<'_>>, wrapper: &Wrapper, cx: &mut Cx<'_, false>) {
 
 impl<C: Codec> Node for Encap<C> {
     const NAME: &'static str = C::NAME;
+    const HOT: bool = C::HOT;
     type Next = To;
     type Trace = EncapTrace<C>;
 

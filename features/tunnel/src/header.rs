@@ -82,6 +82,12 @@ impl Template {
         [self.bytes.first_chunk(), last].map(|chunk| chunk.expect("as many bytes"))
     }
 
+    /// The headers, and zeros behind them.
+    #[inline(always)]
+    pub(crate) fn padded(&self) -> &[u8; MAX_HEADER] {
+        &self.bytes
+    }
+
     /// The headers, to be changed.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..usize::from(self.len).min(MAX_HEADER)]

@@ -32,20 +32,66 @@ const IP4_CHECKSUM: usize = 10;
 const IP6_LENGTH: usize = 4;
 const IP6_PROTOCOL: usize = 6;
 
+/// Headers in front of packets, with a layer-2 header.
+struct Front {
+    bytes: [u8; Self::MOST],
+    len: usize,
+}
+
+impl Front {
+    const MOST: usize = 96;
+
+    /// The layer-2 header of a way in front of those of a tunnel.
+    #[inline(always)]
+    fn of(way: &Way, template: &Template) -> Option<Self> {
+        let ([first, last], layer2) = (way.ends(), way.header_len());
+        let mut bytes = [0; Self::MOST];
+        *bytes.first_chunk_mut()? = first;
+        *bytes.get_mut(layer2.checked_sub(last.len())?..)?.first_chunk_mut()? = last;
+        *bytes.get_mut(layer2..)?.first_chunk_mut()? = *template.padded();
+        Some(Self { bytes, len: layer2 + template.bytes().len() })
+    }
+
+    /// Puts them in front of a packet; false without room.
+    #[inline(always)]
+    fn put(&self, b: &mut Buffer) -> bool {
+        // Copies of a length that the compiler knows, of the first and the last bytes.
+        match self.len {
+            ..=32 => self.put_ends::<16>(b),
+            33..=64 => self.put_ends::<32>(b),
+            _ => self.put_ends::<48>(b),
+        }
+    }
+
+    #[inline(always)]
+    fn put_ends<const N: usize>(&self, b: &mut Buffer) -> bool {
+        let len = self.len.clamp(N, 2 * N);
+        let last = self.bytes[..len].last_chunk::<N>();
+        let (Some(first), Some(last)) = (self.bytes.first_chunk::<N>(), last) else {
+            return false;
+        };
+        b.push_ends(first, last, len)
+    }
+}
+
 /// State for the packets of a tunnel within one frame.
 pub(crate) struct Run<'t> {
     end: &'t End,
     way: Way,
-    /// The headers as they leave, but for lengths and checksums.
-    template: Template,
+    /// The headers as they leave, with the layer-2 header, but for lengths and checksums.
+    front: Front,
+    /// Bytes of the layer-2 header, and of the others.
+    layer2: usize,
+    headers: usize,
+    /// The protocol of outer IPv4 packets, if the inner one doesn't decide about it.
+    protocol: u8,
     /// Of an IPv4 header without length, identification and protocol.
     sum: Sum,
     /// Bytes of the longest packet that is ordinary.
     most: usize,
     flow: Flow,
-    packets: u64,
-    /// Bytes of these packets, with the tunnel's headers.
-    bytes: u64,
+    /// Packets that were sent, and their bytes with the tunnel's headers.
+    sent: (u64, u64),
 }
 
 impl<'t> Run<'t> {
@@ -86,17 +132,19 @@ impl<'t> Run<'t> {
         let most = way.most().min(if set_df { UNFRAGMENTED } else { EVERYWHERE });
         let most = most.checked_sub(headers)?;
         let flow = wrapper.flow(end, cx.turn);
-        Some(Self { end, way, template, sum, most, flow, packets: 0, bytes: 0 })
+        let (front, layer2) = (Front::of(&way, &template)?, way.header_len());
+        let protocol = template.bytes().get(IP4_PROTOCOL).copied()?;
+        let sent = (0, 0);
+        Some(Self { end, way, front, layer2, headers, protocol, sum, most, flow, sent })
     }
 
     /// Sends a packet; `None`, and nothing changed, if it needs a closer look.
     #[inline(always)]
     pub fn send<C: Codec>(&mut self, b: &mut Buffer, wrapper: &mut Wrapper) -> Option<NodeIndex> {
-        let (len, headers) = (b.packet_len(), self.template.bytes().len());
+        let (len, headers) = (b.packet_len(), self.headers);
         if len > self.most
             || b.flags.intersects(Marked::GSO | Marked::CSUM_PARTIAL)
             || b.nesting >= MAX_NESTED
-            || b.headroom() < headers + self.way.header_len()
         {
             return None;
         }
@@ -104,10 +152,10 @@ impl<'t> Run<'t> {
         let flow = if C::UDP { inner.flow(b, self.flow) } else { 0 };
         let v6 = self.end.outer_v6;
         let (ip, counted) = if v6 { (40, headers + len - 40) } else { (20, headers + len) };
-        if !self.template.put(b) {
+        if !self.front.put(b) {
             return None;
         }
-        let all = b.data_mut().get_mut(..headers)?;
+        let all = b.data_mut().get_mut(self.layer2..)?.get_mut(..headers)?;
         let (outer, own) = all.split_at_mut_checked(ip)?;
         let protocol = C::fill(own, self.end, &inner, len);
         if C::UDP {
@@ -121,7 +169,7 @@ impl<'t> Run<'t> {
         } else {
             let word = (counted as u32) << 16 | u32::from(wrapper.next_id());
             outer[IP4_LENGTH..][..4].copy_from_slice(&word.to_be_bytes());
-            let protocol = protocol.unwrap_or(self.template.bytes()[IP4_PROTOCOL]);
+            let protocol = protocol.unwrap_or(self.protocol);
             outer[IP4_PROTOCOL] = protocol;
             let sum = self.sum.with_u32(word).with_u16(protocol.into()).finish();
             outer[IP4_CHECKSUM..][..2].copy_from_slice(&sum.to_be_bytes());
@@ -129,22 +177,22 @@ impl<'t> Run<'t> {
         mark(b, wrapper.l4);
         b.flags.remove(Marked::LOCAL);
         b.rx_if = self.end.sw_if;
-        self.packets += 1;
-        self.bytes += (headers + len) as u64;
-        self.way.send(b)
+        self.sent.0 += 1;
+        self.sent.1 += (headers + len) as u64;
+        Some(self.way.send(b))
     }
 
     /// Counts the packets; returns their number.
     pub fn settle(&self, wrapper: &Wrapper, cx: &Cx<'_, false>) -> u64 {
-        let sent = (self.packets, self.bytes);
+        let (packets, sent) = (self.sent.0, self.sent);
         if self.end.outer_v6 {
             wrapper.onward6.count(&self.way, sent, cx);
         } else {
             wrapper.onward4.count(&self.way, sent, cx);
         }
-        let headers = self.packets * self.template.bytes().len() as u64;
+        let headers = packets * self.headers as u64;
         wrapper.lanes.tx.unicast(self.end.sw_if as usize, 0, headers);
-        self.packets
+        packets
     }
 }
 

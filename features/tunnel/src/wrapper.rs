@@ -30,6 +30,8 @@ pub trait Codec: Copy + Send + Sync + 'static {
     /// The header is behind a UDP header, whose source port depends on the flow; datagrams of IPv6
     /// have a checksum.
     const UDP: bool = false;
+    /// The node is compiled for each instruction set, as nodes that most packets of a router pass.
+    const HOT: bool = false;
     /// The node's name.
     const NAME: &'static str;
 

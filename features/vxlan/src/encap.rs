@@ -11,6 +11,7 @@ pub enum VxlanCodec<const V6: bool> {}
 
 impl<const V6: bool> Codec for VxlanCodec<V6> {
     type Spec = Vxlan;
+    const HOT: bool = !V6;
     const NAME: &'static str = if V6 { "vxlan6-encap" } else { "vxlan4-encap" };
     const UDP: bool = true;
 

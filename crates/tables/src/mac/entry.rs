@@ -68,8 +68,9 @@ impl MacEntry {
     /// Ports are below this.
     pub const MAX_PORTS: u32 = 1 << 24;
 
+    /// The entry as a word: equal entries have equal words.
     #[inline(always)]
-    pub(super) const fn word(self) -> u64 {
+    pub const fn word(self) -> u64 {
         (self.port & (Self::MAX_PORTS - 1)) as u64
             | (self.flags as u64) << 24
             | (self.generation as u64) << 32

@@ -113,7 +113,10 @@ impl Level {
             };
             let hash = self.hash(key);
             let (first, second) = (self.first(hash), self.second(hash));
-            let bucket = if room(second) > room(first) { second } else { first };
+            // Half of the first bucket is filled in any case: a lookup that goes on to the second
+            // one can't be predicted. Filling all of it would let buckets overflow much earlier.
+            let free = room(first);
+            let bucket = if free <= WAYS / 2 && room(second) > free { second } else { first };
             let Some(way) = (0..WAYS).find(|way| bucket[*way].load(Ordering::Relaxed) == FREE)
             else {
                 return Err(NotInserted::Full);

@@ -78,13 +78,18 @@ const CHANGES: [&str; 18] = [
 ];
 
 /// Frames of few stations, each mostly at its own port, some of them tagged, mutated or to groups.
+/// In some vectors many frames in a row have the same addresses.
 fn frames(rng: &mut Rng, mutator: &mut Mutator) -> (usize, Vec<Vec<u8>>) {
     let (port, n) = (rng.below(7), 1 + rng.below(200));
+    let (has_rows, mut last) = (rng.one_in(2), None);
     let one = |_| {
         let station = |rng: &mut Rng| host((rng.below(7) * 6 + rng.below(6)) as u8);
         let source =
             if rng.one_in(8) { station(rng) } else { host((port * 6 + rng.below(6)) as u8) };
         let destination = if rng.one_in(20) { MacAddr::BROADCAST } else { station(rng) };
+        let again = last.filter(|_| has_rows && !rng.one_in(16));
+        let (source, destination) = again.unwrap_or((source, destination));
+        last = Some((source, destination));
         let mut frame = frame_to(source, destination, rng.below(256) as u8);
         if rng.one_in(4) {
             frame.splice(12..12, [0x81, 0, 0, *rng.pick(&[0, 7, 9])]);
@@ -97,13 +102,9 @@ fn frames(rng: &mut Rng, mutator: &mut Mutator) -> (usize, Vec<Vec<u8>>) {
     };
     let mut frames: Vec<Vec<u8>> = (0..n).map(one).collect();
     // Of frames to a station that moves in the same vector, the graph sends all to where it is at
-    // the end.
-    let moved: BTreeSet<Vec<u8>> = frames
-        .iter()
-        .filter_map(|frame| frame.get(6..12))
-        .filter(|source| source[..5] != host(0).octets()[..5] || usize::from(source[5]) / 6 != port)
-        .map(<[u8]>::to_vec)
-        .collect();
+    // the end. Each source may have been elsewhere before.
+    let moved: BTreeSet<Vec<u8>> =
+        frames.iter().filter_map(|frame| frame.get(6..12)).map(<[u8]>::to_vec).collect();
     frames.retain(|frame| frame.get(..6).is_none_or(|destination| !moved.contains(destination)));
     (port, frames)
 }
