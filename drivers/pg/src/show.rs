@@ -3,10 +3,55 @@
 
 use crate::state::Shared;
 use crate::stream::{Source, Stream};
-use cli::{Error, Matches, Output, Table, Writer};
-use graph::World;
+use cli::{Error, Matches, Output, OutputPiece, Sequence, Step, Table, Tree, Writer};
+use graph::{Replies, World};
 use net::Interfaces;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Limit of a wait for threads.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+type Answer = Box<dyn FnOnce(&World) -> Result<Output, Error> + Send>;
+
+/// Waits for two turns of every thread, the second of which is behind a whole one: packets that
+/// were ordered before the command are sent then, and are in their captures. Where turns take long,
+/// the answer doesn't: streams keep the threads busy.
+struct Settled {
+    turns: u8,
+    since: Instant,
+    turn: Replies<()>,
+    answer: Option<Answer>,
+}
+
+impl Sequence<World> for Settled {
+    fn next(
+        &mut self,
+        _: &Tree<World>,
+        world: &World,
+        _: Option<Result<Vec<OutputPiece>, Error>>,
+    ) -> Step {
+        let in_time = self.since.elapsed() < PATIENCE;
+        if self.turn.poll().is_none() && in_time {
+            return Step::More(String::new());
+        }
+        self.turns -= 1;
+        if self.turns > 0 && in_time {
+            self.turn = world.query(|_| ());
+            return Step::More(String::new());
+        }
+        let output = self.answer.take().map_or(Ok(Output::empty()), |answer| answer(world));
+        output.map_or_else(Step::Failed, Step::Done)
+    }
+}
+
+fn settled(
+    world: &World,
+    answer: impl FnOnce(&World) -> Result<Output, Error> + Send + 'static,
+) -> Output {
+    let (turn, answer) = (world.query(|_| ()), Some(Box::new(answer) as Answer));
+    Output::sequence::<World>(Settled { turns: 2, since: Instant::now(), turn, answer })
+}
 
 fn parameters(world: &World, stream: &Stream) -> String {
     let spec = &stream.spec;
@@ -37,22 +82,30 @@ pub fn streams(w: &World, _: &Matches) -> Result<Output, Error> {
     // is written out.
     let rows: Vec<_> =
         shared.streams().into_iter().map(|s| (s.enabled.load(Ordering::Acquire), s)).collect();
-    shared.write_out(w.clock.now());
-    let table = Table::new().left("Name").left("Enabled").right("Count").left("Parameters");
-    Ok(table.list(rows, |w: &World, (enabled, stream), out: &mut Writer| {
-        out.row([
-            stream.spec.name.clone().into(),
-            if enabled { "Yes" } else { "No" }.into(),
-            stream.sent.load(Ordering::Relaxed).into(),
-            parameters(w, &stream).into(),
-        ]);
-        Ok(())
+    Ok(settled(w, move |w| {
+        shared.write_out(w.clock.now());
+        let table = Table::new().left("Name").left("Enabled").right("Count").left("Parameters");
+        Ok(table.list(rows, |w: &World, (enabled, stream), out: &mut Writer| {
+            out.row([
+                stream.spec.name.clone().into(),
+                if enabled { "Yes" } else { "No" }.into(),
+                stream.sent.load(Ordering::Relaxed).into(),
+                parameters(w, &stream).into(),
+            ]);
+            Ok(())
+        }))
     }))
 }
 
 pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
+    let name = m.str("interface").to_string();
+    w.get::<Shared>().mode(w, &name)?;
+    Ok(settled(w, move |w| row_of(w, name)))
+}
+
+fn row_of(w: &World, name: String) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
-    let (sw_if, mode) = shared.mode(w, m.str("interface"))?;
+    let (sw_if, mode) = shared.mode(w, &name)?;
     shared.write_out(w.clock.now());
     let table = Table::new()
         .left("Name")
@@ -66,7 +119,7 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
     let (file, packets, failure) =
         capture.map_or((String::new(), 0, None), |(_, file, n, why)| (file, n, why));
     table.row([
-        m.str("interface").into(),
+        name.into(),
         format!("{mode:?}").to_lowercase().into(),
         shared.offloads(sw_if).words().into(),
         if shared.filters(sw_if) { "on" } else { "off" }.into(),

@@ -4,11 +4,12 @@ mod files;
 mod offload;
 
 use crate::{Generator, PLUGIN};
-use cli::Tree;
+use cli::{OutputPiece, Runner, Tree};
 use graph::drive::Bench;
 use graph::{InputMode, Plugin, World};
 use net::{IfCounters, Interfaces};
 use std::path::Path;
+use std::time::Duration;
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &PLUGIN];
 
@@ -30,6 +31,23 @@ impl Setup {
         self.tree.answer(&self.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"))
     }
 
+    /// Runs a command that waits for turns.
+    fn shown(&mut self, line: &str) -> String {
+        let (mut runner, mut said) = (Runner::default(), Vec::new());
+        let world = self.bench.world.clone();
+        runner.line(&self.tree, &world, line, false, &mut said);
+        loop {
+            let now = Duration::from_nanos(world.clock.now());
+            if let Some(result) = runner.poll(&self.tree, &world, now, &mut said) {
+                result.unwrap_or_else(|e| panic!("{line}: {e}"));
+                let text =
+                    said.into_iter().map(|(OutputPiece::Answer(t) | OutputPiece::Chunk(t))| t);
+                return text.collect();
+            }
+            self.bench.rt.turn(true);
+        }
+    }
+
     fn error(&self, line: &str) -> String {
         self.tree
             .execute(&self.bench.world, line)
@@ -43,12 +61,12 @@ impl Setup {
         for _ in 0..10_000 {
             self.bench.rt.turn(true);
             self.bench.world.processes.run(&self.bench.world);
-            if !self.run("show packet-generator").contains("Yes") {
+            if !self.shown("show packet-generator").contains("Yes") {
                 self.bench.settle();
                 return;
             }
         }
-        panic!("the stream doesn't end: {}", self.run("show packet-generator"));
+        panic!("the stream doesn't end");
     }
 }
 
@@ -84,7 +102,7 @@ fn what_goes_in_by_a_stream_comes_out_in_a_capture() {
     ] {
         s.run(line);
     }
-    assert!(s.run("show packet-generator").contains("Yes"));
+    assert!(s.shown("show packet-generator").contains("Yes"));
     s.finish();
     let (link, packets) = read(&file);
     assert_eq!((link, packets.len()), (1, 1000));
@@ -115,8 +133,30 @@ fn what_goes_in_by_a_stream_comes_out_in_a_capture() {
     );
     s.run("packet-generator delete x");
     s.run("delete packet-generator interface pg1");
-    assert!(!s.run("show packet-generator").contains('y'), "its streams went with it");
+    assert!(!s.shown("show packet-generator").contains('y'), "its streams went with it");
     assert!(s.bench.world.get::<Interfaces>().find("pg1").is_err());
+}
+
+/// A caller that has had a packet sent finds it in the capture, as in VPP, whose threads are one.
+#[suite::test]
+fn packets_ordered_before_are_in_the_capture() {
+    let mut s = Setup::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    s.run("create packet-generator interface pg0");
+    s.run("set interface state pg0 up");
+    let interface = s.bench.world.get::<Interfaces>().find("pg0").expect("there");
+    let interface = s.bench.world.get::<Interfaces>().get(interface).expect("there");
+    let unsent = s.bench.world.stats.simple(graph::counters::ERRORS);
+    for (n, show) in
+        ["show packet-generator", "show packet-generator interface pg0"].iter().enumerate()
+    {
+        let (file, frame) = (folder.path().join(format!("{n}.pcap")), vec![n as u8; 60]);
+        s.run(&format!("packet-generator capture pg0 pcap {}", file.display()));
+        net::transmit(&s.bench.world, &interface, vec![frame.clone()], &unsent);
+        let shown = s.shown(show);
+        assert_eq!(read(&file).1, [frame], "{shown}");
+        s.run("packet-generator capture pg0 disable");
+    }
 }
 
 #[suite::test]
@@ -163,7 +203,7 @@ fn a_stream_of_a_name_that_exists_takes_its_place() {
     s.run("packet-generator enable x");
     s.bench.rt.turn(true);
     s.run("packet-generator new name x interface pg0 limit 3 data { hex 0x01020304050607080910 }");
-    assert!(!s.run("show packet-generator").contains("Yes"), "the new one doesn't run yet");
+    assert!(!s.shown("show packet-generator").contains("Yes"), "the new one doesn't run yet");
     s.finish();
     let counters = s.bench.world.get::<IfCounters>();
     let before = counters.rx.sum(1);
@@ -193,7 +233,7 @@ fn a_stream_is_changed() {
     s.bench.rt.turn(true);
     s.run("packet-generator configure x limit 7");
     s.finish();
-    assert!(s.run("show packet-generator").contains("limit 7"));
+    assert!(s.shown("show packet-generator").contains("limit 7"));
     assert!(s.error("packet-generator configure y limit 7").contains("no stream is named"));
 }
 
@@ -362,7 +402,7 @@ fn what_a_full_queue_has_no_room_for_is_lost() {
     let (sent, lost) = count();
     assert_eq!(sent, 17);
     assert!((984..2000).contains(&lost), "{lost}");
-    assert!(s.run("show packet-generator").contains(&format!("queue 16, lost {lost}, ")));
+    assert!(s.shown("show packet-generator").contains(&format!("queue 16, lost {lost}, ")));
     s.bench.world.clock.adjust(1_000_000_000);
     s.finish();
     let (sent, lost) = count();

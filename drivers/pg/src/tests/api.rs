@@ -3,9 +3,11 @@
 
 use super::*;
 use crate::api::*;
+use crate::state::Mode;
 use msg::Loopback;
 use net::IfKind;
 use net::api::InterfaceIndex;
+use std::sync::atomic::Ordering;
 
 const GONE: InterfaceIndex = InterfaceIndex(77);
 
@@ -39,12 +41,12 @@ fn interfaces_are_made_and_deleted() {
     });
     let want = [("pg0", IfKind::Ethernet), ("pg1", IfKind::Ip), ("pg3", IfKind::Ip)];
     assert_eq!(known, want.map(|(name, kind)| (name.to_string(), kind)));
-    assert!(s.run("show packet-generator interface pg3").contains("ip4"));
+    let generator = world.get::<Generator>();
+    assert_eq!(generator.mode(world, "pg3").ok().map(|(_, mode)| mode), Some(Mode::Ip4));
 
     assert_eq!(make(&mut client, 3, PgInterfaceMode::Ip4), Ok(pg3), "it is there");
     assert_eq!(make(&mut client, 3, PgInterfaceMode::Ethernet), Err(-79));
     assert_eq!(client.call(v2(true)).err(), Some(-79), "it is there without offloads");
-    let generator = world.get::<Generator>();
     for (number, flags, words) in [
         (5, PgInterfaceFlags::CSUM_OFFLOAD, "csum-offload-enabled"),
         (6, PgInterfaceFlags::GSO, "gso-enabled gso-size 1400"),
@@ -71,10 +73,10 @@ fn interfaces_are_made_and_deleted() {
         coalesce_enabled,
     };
     assert_eq!(client.call(coalesce(pg0, false)), Ok(()));
-    assert_eq!(client.call(coalesce(pg0, true)), Ok(()));
-    assert!(s.run("show packet-generator interface pg0").contains("coalesce-enabled"));
-    assert_eq!(client.call(coalesce(pg0, false)), Ok(()));
-    assert!(!s.run("show packet-generator interface pg0").contains("coalesce-enabled"));
+    for is_on in [true, false] {
+        assert_eq!(client.call(coalesce(pg0, is_on)), Ok(()));
+        assert_eq!(generator.offloads(graph::SwIfIndex(pg0.0)).coalesce, is_on);
+    }
     assert_eq!(client.call(coalesce(InterfaceIndex(0), false)), Err(-2));
 
     assert_eq!(client.call(PgDeleteInterface { sw_if_index: pg1 }), Ok(()));
@@ -95,6 +97,10 @@ fn streams_run_and_captures_are_written() {
         count,
         pcap_file_name: file.display().to_string(),
     };
+    let is_enabled = |s: &Setup| {
+        let streams = s.bench.world.get::<Generator>().streams();
+        streams[0].enabled.load(Ordering::Acquire)
+    };
     let enable = |is_enabled, name: &str| PgEnableDisable { is_enabled, stream_name: name.into() };
     {
         let mut client = s.bench.api();
@@ -106,7 +112,7 @@ fn streams_run_and_captures_are_written() {
         assert_eq!(client.call(capture(8, true, 0)), Err(-2));
         assert_eq!(client.call(enable(true, "y")), Err(-6));
         assert_eq!(client.call(enable(true, "x")), Ok(()));
-        assert!(s.run("show packet-generator").contains("Yes"));
+        assert!(is_enabled(&s));
     }
     s.finish();
     let mut client = s.bench.api();
@@ -116,5 +122,5 @@ fn streams_run_and_captures_are_written() {
     assert_eq!(client.call(capture(0, true, 0)), Err(-93), "the file is there");
     assert_eq!(client.call(enable(true, "")), Ok(()));
     assert_eq!(client.call(enable(false, "x")), Ok(()));
-    assert!(!s.run("show packet-generator").contains("Yes"));
+    assert!(!is_enabled(&s));
 }

@@ -173,6 +173,6 @@ fn segments_are_put_together_and_leave_with_the_next_stream() {
     let file = output.path().join("later.pcap");
     s.run(&format!("packet-generator capture pg1 pcap {}", file.display()));
     s.bench.world.clock.adjust(1_000_000_000);
-    s.run("show packet-generator");
+    s.shown("show packet-generator");
     assert_eq!(read(&file).1, segments[..1]);
 }
