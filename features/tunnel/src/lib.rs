@@ -52,8 +52,8 @@ mod wrapper;
 
 pub use self::cli::{check_vni, describe, describe_other_end, flags, list, other_end, parse, vni};
 pub use datagrams::{
-    Bypass, BypassInterfaces, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto, Outcome, Own,
-    add_del, refuse_offload, set_bypass, set_offload, write_bypass,
+    Bypass, BypassInterfaces, BypassStage, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto,
+    Outcome, Own, add_del, bypass_stage, refuse_offload, set_bypass, set_offload, write_bypass,
 };
 pub use decap::{
     Decap, DecapError, DecapTrace, Decapsulates, Last, Outer, Receiver, decapsulate,

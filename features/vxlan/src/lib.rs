@@ -63,6 +63,7 @@ pub static PLUGIN: Plugin = Plugin {
             after: &[rank::END],
         },
     ],
+    stages: &[tunnel::bypass_stage::<Vxlan, Ip4>(), tunnel::bypass_stage::<Vxlan, Ip6>()],
     cli: self::cli::COMMANDS,
     api: &[api::API],
     config: config::write_config,
