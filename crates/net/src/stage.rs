@@ -5,11 +5,42 @@
 use crate::Net;
 use crate::TableIndex;
 use buffer::Buffer;
-use graph::{Build, ChainStep, Cx, Node, StageDef};
+use graph::{Build, ChainStep, Cx, Node, NodeIndex, StageDef};
 use std::fmt;
 
 /// Offset of the IP header in the data of [`PacketColumns::buffer`]: nothing is taken off yet.
 pub const IP_IN_STAGE: usize = 14;
+/// Packets in columns at most.
+const MOST: usize = u64::BITS as usize;
+
+/// Bytes in front of IP headers, beside those of an Ethernet header.
+#[derive(Clone, Copy, Debug)]
+pub struct Front {
+    /// True if there is an Ethernet header, and not only room for it.
+    pub is_frame: bool,
+    /// Bytes of the tags that were taken off.
+    pub tags: usize,
+}
+
+impl Front {
+    /// With nothing in front.
+    pub const NONE: Self = Self { is_frame: false, tags: 0 };
+
+    /// Puts the start of a packet of so many bytes at its IP header, as the nodes behind expect it,
+    /// and cuts off the padding behind it.
+    #[inline(always)]
+    pub fn strip(self, b: &mut Buffer, total: u32) {
+        let mut done = true;
+        if self.is_frame {
+            done &= b.rewind(self.tags);
+            b.mark_l2();
+            done &= b.pull(self.tags);
+        }
+        done &= b.pull(IP_IN_STAGE);
+        debug_assert!(done, "the header was read");
+        b.truncate(total as usize);
+    }
+}
 
 /// The buffers of packets in columns.
 pub trait Buffers {
@@ -34,15 +65,19 @@ pub struct PacketColumns<'a, F: Net> {
     // Not in the cache of a stage that needs the columns only, and so no column.
     buffers: &'a mut dyn Buffers,
     changed: u64,
+    front: Front,
+    /// Packets that were sent to a node, and these nodes.
+    sent: u64,
+    nodes: [NodeIndex; MOST],
 }
 
 impl<F: Net> fmt::Debug for PacketColumns<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let &Self { rx_if, table, which, sources, lengths, changed, buffers: _ } = self;
+        let &Self { rx_if, table, which, sources, lengths, changed, sent, .. } = self;
         let mut out = f.debug_struct("PacketColumns");
         out.field("rx_if", &rx_if).field("table", &table).field("which", &which);
         out.field("sources", &sources).field("lengths", &lengths).field("changed", &changed);
-        out.finish_non_exhaustive()
+        out.field("sent", &sent).finish_non_exhaustive()
     }
 }
 
@@ -54,7 +89,14 @@ impl<'a, F: Net> PacketColumns<'a, F> {
         (sources, lengths): (&'a [F::Addr], &'a [u32]),
         buffers: &'a mut dyn Buffers,
     ) -> Self {
-        Self { rx_if, table, which, sources, lengths, buffers, changed: 0 }
+        let (front, nodes) = (Front::NONE, [NodeIndex::default(); MOST]);
+        Self { rx_if, table, which, sources, lengths, buffers, changed: 0, front, sent: 0, nodes }
+    }
+
+    /// The same with so much in front of the IP headers.
+    #[must_use]
+    pub fn behind(self, front: Front) -> Self {
+        Self { front, ..self }
     }
 
     /// A mask whose bit `i` is `passes(i)`, for packets in [`Self::which`].
@@ -94,6 +136,29 @@ impl<'a, F: Net> PacketColumns<'a, F> {
         b
     }
 
+    /// Sends packet `i` to a node that `to` chooses. `to` gets it as a node does: it begins with
+    /// its IP header.
+    #[inline(always)]
+    pub fn send(&mut self, i: usize, to: impl FnOnce(&mut Buffer) -> NodeIndex) {
+        let (Some(length), Some(node)) = (self.lengths.get(i), self.nodes.get_mut(i)) else {
+            return;
+        };
+        let b = self.buffers.get(i);
+        self.front.strip(b, *length);
+        *node = to(b);
+        self.sent |= 1 << i;
+    }
+
+    /// A mask of the packets that were sent to nodes.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// The nodes of these packets, by their numbers.
+    pub fn nodes(&self) -> [NodeIndex; MOST] {
+        self.nodes
+    }
+
     /// A mask of the packets that were changed.
     pub fn changed(&self) -> u64 {
         self.changed
@@ -104,9 +169,11 @@ impl<'a, F: Net> PacketColumns<'a, F> {
 /// thread has its own.
 pub trait Stage<F: Net>: Send {
     /// Returns a mask. Bit `i` is set if packet `i` goes on to the next feature, and then the stage
-    /// has done for it all that the node would have done: it won't see the packet. For all other
-    /// packets it must have done nothing: the node gets them. Bits beyond the last packet are
-    /// ignored. `step` has the feature's configuration on the interface.
+    /// has done for it all that the node would have done: it won't see the packet. The same holds
+    /// for packets that the stage has sent to another node ([`PacketColumns::send`]), whose bits
+    /// are ignored. For all other packets it must have done nothing: the node gets them. Bits
+    /// beyond the last packet are ignored. `step` has the feature's configuration on the
+    /// interface.
     fn pass(
         &mut self,
         packets: &mut PacketColumns<'_, F>,

@@ -60,6 +60,7 @@ pub static PLUGIN: Plugin = Plugin {
             after: &[rank::END],
         },
     ],
+    stages: &[tunnel::bypass_stage::<Geneve, Ip4>(), tunnel::bypass_stage::<Geneve, Ip6>()],
     cli: self::cli::COMMANDS,
     api: &[api::API],
     config: self::cli::write_config,

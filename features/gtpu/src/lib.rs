@@ -77,6 +77,7 @@ pub static PLUGIN: Plugin = Plugin {
             after: &[rank::POLICY, "l3xc-input-ip6"],
         },
     ],
+    stages: &[tunnel::bypass_stage::<Gtpu, Ip4>(), tunnel::bypass_stage::<Gtpu, Ip6>()],
     cli: self::cli::COMMANDS,
     api: &[api::API],
     config: config::write_config,

@@ -4,13 +4,12 @@
 use crate::forwarder::Forwarder;
 use crate::next_hop::Protocol;
 use crate::plan::Plan;
-use crate::rx::Front;
 use crate::send::{SendContext, SendState};
 use crate::{Bits, ETHERNET, To, first};
 use buffer::Buffer;
 use graph::{Cx, Vector};
 use ip::Local;
-use net::{Adj, AdjIndex, IpMeta};
+use net::{Adj, AdjIndex, Front, IpMeta};
 
 impl<F: Protocol> Forwarder<F> {
     /// Sends a packet for us of so many bytes, which was looked up in a table, to the node that

@@ -6,12 +6,12 @@ use crate::forwarder::Forwarder;
 use crate::gate::{Gate, One, Open};
 use crate::next_hop::Protocol;
 use crate::plan::Plan;
-use crate::rx::{Front, Rx};
+use crate::rx::Rx;
 use crate::{Bits, To};
 use buffer::Buffer;
 use graph::{Cx, Vector};
 use ip::headers::BLOCK;
-use net::{Buffers, PacketColumns, TableIndex};
+use net::{Buffers, Front, PacketColumns, TableIndex};
 
 /// The packets of a plan.
 struct OfPlan<'a, 'v> {
@@ -52,21 +52,15 @@ impl<F: Protocol> Forwarder<F> {
     ) {
         let n = plan.len();
         let (sources, all) = (plan.sources(v), u64::MAX >> (BLOCK - n));
-        let mut to = [To::Aside; BLOCK];
         let mut buffers = OfPlan { v: &mut *v, at: plan.places_in_vector() };
         let (of, columns) = ((plan.rx_if, TableIndex(plan.table)), (&sources[..n], plan.totals()));
-        let mut packets = PacketColumns::new(of, all, columns, &mut buffers);
-        let passing = gate.pass(&mut packets, cx, |packets, leaving, step| {
-            for i in Bits(leaving) {
-                let b = packets.buffer(i);
-                plan.front.strip(b, plan.onward(i).total);
-                to[i] = To::Node(step.enter(b));
-            }
-        });
+        let packets = &mut PacketColumns::new(of, all, columns, &mut buffers).behind(plan.front);
+        let passing = gate.pass(packets, cx);
         let changed = packets.changed() & passing;
-        let gone = all & !passing;
+        let (gone, nodes) = (packets.sent(), packets.nodes());
+        debug_assert_eq!(gone, all & !passing, "each has passed, or has a node");
         for i in Bits(gone) {
-            v.set(plan.at(i), to[i]);
+            v.set(plan.at(i), To::Node(nodes[i % BLOCK]));
         }
         self.count_received(plan, gone.count_ones().into());
         plan.read_again(v, changed);
@@ -111,13 +105,11 @@ impl<F: Protocol> Forwarder<F> {
     ) -> Result<(), To> {
         let columns = (&[F::frame_source(b)][..], &[total][..]);
         let (of, mut buffers) = ((b.rx_if, rx.table::<F>()), One(b));
-        let mut packets = PacketColumns::new(of, 1, columns, &mut buffers);
-        let mut result = Ok(());
-        gate.pass(&mut packets, cx, |packets, _, step| {
-            let b = packets.buffer(0);
-            front.strip(b, total);
-            result = Err(To::Node(step.enter(b)));
-        });
-        result
+        let mut packets = PacketColumns::new(of, 1, columns, &mut buffers).behind(front);
+        if gate.pass(&mut packets, cx) != 0 {
+            return Ok(());
+        }
+        let [node, ..] = packets.nodes();
+        Err(To::Node(node))
     }
 }

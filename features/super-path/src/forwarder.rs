@@ -158,6 +158,8 @@ impl<F: Protocol> Forwarder<F> {
             return self.forward_one(b, rx, local, views, cx);
         }
         let (front, total) = (rx.front(), F::total(words.0));
+        // A stage that takes a packet out of a tunnel gives it another one.
+        let rx_if = b.rx_if as usize;
         let to = match self.pass_one(b, (rx, front, total), gate, cx) {
             Err(to) => to,
             Ok(()) => match self.forward_one(b, rx, local, views, cx) {
@@ -168,7 +170,7 @@ impl<F: Protocol> Forwarder<F> {
                 }
             },
         };
-        self.received.add(b.rx_if as usize, rx.fresh());
+        self.received.add(rx_if, rx.fresh());
         Some(to)
     }
 

@@ -2,8 +2,9 @@
 //! The features of received packets. Those with a [`net::Stage`] are evaluated by the super-path
 //! itself; for others it sends packets to the node, and takes them back behind the last feature.
 
+use crate::Bits;
 use buffer::Buffer;
-use graph::{ArcIndex, ChainStep, Cx, NodeIndex, ThreadIndex, World};
+use graph::{ArcIndex, Cx, NodeIndex, ThreadIndex, World};
 use ip::{Ip, arc};
 use net::{Buffers, PacketColumns, Stage};
 
@@ -54,16 +55,11 @@ impl<F: Ip> Gate<F> {
         self.lookup
     }
 
-    /// Runs the stages of an interface on packets, as far as its features have them. Calls `leave`
-    /// with the packets that the next feature's node has to handle, and with that feature. Returns
-    /// a mask of the packets that have passed all features.
+    /// Runs the stages of an interface on packets, as far as its features have them. The others are
+    /// sent to the nodes of the features that have to handle them. Returns a mask of the packets
+    /// that have passed all features.
     #[inline(never)]
-    pub fn pass(
-        &mut self,
-        packets: &mut PacketColumns<'_, F>,
-        cx: &Cx<'_, false>,
-        mut leave: impl FnMut(&mut PacketColumns<'_, F>, u64, ChainStep<'_>),
-    ) -> u64 {
+    pub fn pass(&mut self, packets: &mut PacketColumns<'_, F>, cx: &Cx<'_, false>) -> u64 {
         for step in cx.chain(self.unicast, packets.rx_if) {
             if step.node == self.lookup || packets.which == 0 {
                 break;
@@ -72,10 +68,11 @@ impl<F: Ip> Gate<F> {
                 Some(Some(stage)) => stage.pass(packets, step, cx),
                 _ => 0,
             };
+            packets.which &= !packets.sent();
             let leaving = packets.which & !passing;
             packets.which &= passing;
-            if leaving != 0 {
-                leave(packets, leaving, step);
+            for i in Bits(leaving) {
+                packets.send(i, |b| step.enter(b));
             }
         }
         packets.which

@@ -16,6 +16,9 @@ pub trait Protocol: Ip {
     /// The source address of a frame's packet.
     fn frame_source(b: &Buffer) -> Self::Addr;
 
+    /// The same, if it is in the first 16 bytes of the IP header.
+    fn early_source(first: [u32; 4]) -> Option<Self::Addr>;
+
     /// Writes the changed word of the IP header and, if there are any, `ends` in place of the
     /// Ethernet header. `None` if the frame is too short.
     fn write(b: &mut Buffer, word: u32, ends: Option<&Ends>) -> Option<()>;

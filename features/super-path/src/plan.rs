@@ -3,13 +3,14 @@
 
 use crate::gate::Open;
 use crate::next_hop::Protocol;
-use crate::rx::{Door, Front, Rx};
+use crate::rx::{Door, Rx};
 use crate::tags::{Parsed, TagsOff, parse, run, run_behind, skip};
 use crate::{ASIDE, Bits, ETHERNET, To};
 use buffer::Buffer;
 use graph::Vector;
 use ip::Words;
 use ip::headers::{BLOCK, Headers, Onward};
+use net::Front;
 use std::cell::Cell;
 use wire::{Address, Ip4, Ip6};
 
@@ -38,6 +39,9 @@ pub struct Plan<F: Protocol> {
     /// Their destinations.
     keys: [F::Key; BLOCK],
     headers: Headers<F>,
+    /// Some packets were dropped from the plan since their headers were stored: those of the others
+    /// have other numbers there.
+    renumbered: bool,
     /// The interface that they came in by.
     pub rx_if: u32,
     pub front: Front,
@@ -66,6 +70,7 @@ impl<F: Protocol> Plan<F> {
             at: [0; BLOCK],
             keys: [F::key(F::Addr::ZERO); BLOCK],
             headers: Headers::default(),
+            renumbered: false,
             rx_if: 0,
             front: Front::NONE,
             fresh: 0,
@@ -173,6 +178,7 @@ impl<F: Protocol> Plan<F> {
     fn receive(&mut self, rx: &Rx) {
         (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
         (self.front, self.fresh, self.passed) = (rx.front(), rx.fresh(), false);
+        self.renumbered = false;
         self.gone.set(0);
     }
 
@@ -259,7 +265,7 @@ impl<F: Protocol> Plan<F> {
     #[inline(always)]
     fn keep_right(&mut self) {
         let n = self.len();
-        (self.n, self.in_row) = (0, false);
+        (self.n, self.in_row, self.renumbered) = (0, false, true);
         for i in 0..n {
             let to = self.n % BLOCK;
             (self.at[to], self.keys[to]) = (self.at[i], self.keys[i]);
@@ -270,8 +276,11 @@ impl<F: Protocol> Plan<F> {
 
     /// Drops the packets from the plan that aren't in the mask. All of them are right so far.
     pub fn keep(&mut self, which: u64) {
-        let n = self.len();
-        for i in 0..n {
+        if which == 0 {
+            (self.n, self.in_row) = (0, false);
+            return;
+        }
+        for i in 0..self.len() {
             self.headers.set_wrong(i, which >> i & 1 == 0);
         }
         self.keep_right();
@@ -292,7 +301,10 @@ impl<F: Protocol> Plan<F> {
     pub fn sources(&self, v: &Vector<'_, To>) -> [F::Addr; BLOCK] {
         let mut sources = [F::Addr::ZERO; BLOCK];
         for (i, source) in sources.iter_mut().enumerate().take(self.len()) {
-            *source = F::frame_source(v.get(self.at(i)));
+            *source = match F::early_source(self.headers.first(i)) {
+                Some(source) if !self.renumbered => source,
+                _ => F::frame_source(v.get(self.at(i))),
+            };
         }
         sources
     }

@@ -27,6 +27,11 @@ impl Protocol for Ip4 {
     }
 
     #[inline(always)]
+    fn early_source([.., source]: [u32; 4]) -> Option<Ipv4Addr> {
+        Some(source.to_le_bytes().into())
+    }
+
+    #[inline(always)]
     fn write(b: &mut Buffer, word: u32, ends: Option<&Ends>) -> Option<()> {
         let frame: &mut Frame4 = b.bytes_mut(0)?;
         frame[ETHERNET + Self::CHANGES..][..4].copy_from_slice(&word.to_le_bytes());
@@ -48,6 +53,11 @@ impl Protocol for Ip6 {
     #[inline(always)]
     fn frame_source(b: &Buffer) -> Ipv6Addr {
         b.bytes::<16>(ETHERNET + 8).map_or(Ipv6Addr::UNSPECIFIED, |source| (*source).into())
+    }
+
+    #[inline(always)]
+    fn early_source(_: [u32; 4]) -> Option<Ipv6Addr> {
+        None
     }
 
     #[inline(always)]

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The interfaces that packets come in by.
 
-use crate::ETHERNET;
 use crate::gate::{Gate, Open};
 use crate::tags::Parsed;
 use buffer::Buffer;
 use graph::{Cx, ThreadIndex, World};
 use ip::Ip;
-use net::{IfFlags, IfView, Interfaces, TableIndex, Tagged, Views};
+use net::{Front, IfFlags, IfView, Interfaces, TableIndex, Tagged, Views};
 use wire::{Ip4, Ip6, MacAddr};
 
 /// The arcs that packets come from.
@@ -35,35 +34,6 @@ impl Door {
             Self::Frames => false,
             Self::Packets { v6 } | Self::Passed { v6 } => v6 == F::IS_V6,
         }
-    }
-}
-
-/// Bytes in front of IP headers, beside those of an Ethernet header.
-#[derive(Clone, Copy)]
-pub struct Front {
-    /// True if there is an Ethernet header, and not only room for it.
-    is_frame: bool,
-    /// Bytes of the tags that were taken off.
-    tags: usize,
-}
-
-impl Front {
-    /// With nothing in front.
-    pub const NONE: Self = Self { is_frame: false, tags: 0 };
-
-    /// Puts the start of a packet of so many bytes at its IP header, as the nodes behind expect it,
-    /// and cuts off the padding behind it.
-    #[inline(always)]
-    pub fn strip(self, b: &mut Buffer, total: u32) {
-        let mut done = true;
-        if self.is_frame {
-            done &= b.rewind(self.tags);
-            b.mark_l2();
-            done &= b.pull(self.tags);
-        }
-        done &= b.pull(ETHERNET);
-        debug_assert!(done, "the header was read");
-        b.truncate(total as usize);
     }
 }
 

@@ -203,6 +203,28 @@ impl<T: Copy> Last<T> {
         Some(to)
     }
 
+    /// True if a packet of so many bytes, whose IP header begins at an offset, has the same outer
+    /// headers as the one before, and was looked up in the same table.
+    #[inline(always)]
+    pub fn is_again<F: ip::Ip>(&self, b: &Buffer, (at, len): (usize, usize)) -> bool {
+        self.remembered.as_ref().is_some_and(|remembered| {
+            let same = if F::IS_V6 {
+                remembered.is_of::<true>(b, at)
+            } else {
+                remembered.is_of::<false>(b, at)
+            };
+            same && len >= remembered.headers()
+        })
+    }
+
+    /// Receives a packet for which [`Self::is_again`] is true, and which begins with its IP header.
+    #[inline(always)]
+    pub fn take(&mut self, b: &mut Buffer, receiver: &Receiver) -> Option<T> {
+        let to = self.remembered.as_mut()?.take(b, &receiver.lanes, receiver.l4)?;
+        self.packets += 1;
+        Some(to)
+    }
+
     /// Remembers a packet that was received. It now begins behind so many bytes of headers: an IP
     /// header, and bytes that decide as far as they are masked. Whatever else the decision depends
     /// on stays the same within a vector.

@@ -57,8 +57,8 @@ pub use self::cli::{
 };
 pub use arguments::{check_vni, vni};
 pub use datagrams::{
-    Bypass, BypassInterfaces, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto, Outcome, Own,
-    refuse_offload, set_offload,
+    Bypass, BypassInterfaces, BypassStage, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto,
+    Outcome, Own, bypass_stage, refuse_offload, set_offload,
 };
 pub use decap::{
     Decap, DecapError, DecapTrace, Decapsulates, Last, Outer, Receiver, decapsulate,

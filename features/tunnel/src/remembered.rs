@@ -36,15 +36,15 @@ pub struct Remembered<T> {
     bytes: u64,
 }
 
-/// The first bytes of a packet.
+/// The first bytes of a packet whose IP header begins at an offset.
 #[inline(always)]
-fn words<const V6: bool>(b: &Buffer) -> Option<[u64; WORDS]> {
+fn words<const V6: bool>(b: &Buffer, at: usize) -> Option<[u64; WORDS]> {
     let mut words = [0; WORDS];
     if V6 {
-        let bytes: &[u8; MOST] = b.bytes(0)?;
+        let bytes: &[u8; MOST] = b.bytes(at)?;
         words = std::array::from_fn(|i| word(bytes, i));
     } else {
-        let bytes: &[u8; 40] = b.bytes(0)?;
+        let bytes: &[u8; 40] = b.bytes(at)?;
         words[..5].iter_mut().enumerate().for_each(|(i, to)| *to = word(bytes, i));
     }
     Some(words)
@@ -68,7 +68,7 @@ impl<T: Copy> Remembered<T> {
         if headers != ip.len() + own.len() || headers > most || !b.rewind(headers) {
             return None;
         }
-        let first = words::<V6>(b);
+        let first = words::<V6>(b, 0);
         let pulled = b.pull(headers);
         debug_assert!(pulled, "they were there before");
         let (first, mut mask) = (first?, [0; MOST]);
@@ -89,14 +89,33 @@ impl<T: Copy> Remembered<T> {
         lanes: &IfLanes,
         l4: Field<L4>,
     ) -> Option<T> {
-        let words = words::<V6>(b)?;
+        if !self.is_of::<V6>(b, 0) || b.scratch::<IpMeta>().fib != self.table {
+            return None;
+        }
+        self.take(b, lanes, l4)
+    }
+
+    /// True if the same holds for a packet of the same table whose IP header begins at an offset,
+    /// and which is as long as the headers.
+    #[inline(always)]
+    pub fn is_of<const V6: bool>(&self, b: &Buffer, at: usize) -> bool {
+        let Some(words) = words::<V6>(b, at) else { return false };
         let differ =
             (0..WORDS).fold(0, |differ, i| differ | (words[i] & self.mask[i]) ^ self.want[i]);
-        if differ != 0
-            || b.flags.intersects(Marked::GSO | Marked::CSUM_PARTIAL)
-            || b.scratch::<IpMeta>().fib != self.table
-            || !b.pull(self.headers)
-        {
+        differ == 0 && !b.flags.intersects(Marked::GSO | Marked::CSUM_PARTIAL)
+    }
+
+    /// Bytes of the outer headers.
+    #[inline(always)]
+    pub fn headers(&self) -> usize {
+        self.headers
+    }
+
+    /// Receives a packet that begins with its outer headers, and for which the same holds; `None`,
+    /// and nothing changed, if it is too short.
+    #[inline(always)]
+    pub fn take(&mut self, b: &mut Buffer, lanes: &IfLanes, l4: Field<L4>) -> Option<T> {
+        if !b.pull(self.headers) {
             return None;
         }
         let Receipt { sw_if, counts, is_frame } = self.receipt;

@@ -61,6 +61,7 @@ pub static PLUGIN: Plugin = Plugin {
             after: &[rank::END],
         },
     ],
+    stages: &[tunnel::bypass_stage::<Gpe, Ip4>(), tunnel::bypass_stage::<Gpe, Ip6>()],
     cli: self::cli::COMMANDS,
     api: &[api::API],
     config: self::cli::write_config,

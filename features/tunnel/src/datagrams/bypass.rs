@@ -53,29 +53,29 @@ impl<K: Datagrams, F: Ip> Build for Bypass<K, F> {
     }
 }
 
-impl<K: Datagrams, F: Ip> Bypass<K, F> {
-    /// Where the UDP header of a datagram for one of the tunnels begins, and the index of its
-    /// table.
-    #[inline(always)]
-    fn find(&self, b: &Buffer, turn: &sync::Turn<'_>) -> Option<(usize, u32)> {
-        let ip = F::Header::view(b.data())?;
-        if ip.dst().multicast() {
-            return None;
-        }
-        let upper = UpperLayer::of::<F>(b.data()).ok()?;
-        // Fragments are put together first, and a packet on a source route isn't at its
-        // destination.
-        if upper.protocol != IpProtocol::UDP
-            || upper.fragment_offset != 0
-            || upper.more_fragments
-            || upper.routed
-        {
-            return None;
-        }
-        let table = ip::table_of::<F>(b, self.interfaces.views(turn)).0;
-        let (key, _) = key_of::<K, F>(b, upper.offset, table)?;
-        self.decap.find(&key, turn).map(|_| (upper.offset, table))
+/// Where the UDP header of a datagram for one of the tunnels begins. The packet begins with its IP
+/// header, and is looked up in the table with this index.
+#[inline(always)]
+pub fn find<K: Datagrams, F: Ip>(
+    decap: &Decap<K>,
+    packet: &[u8],
+    table: u32,
+    turn: &sync::Turn<'_>,
+) -> Option<usize> {
+    if F::Header::view(packet)?.dst().multicast() {
+        return None;
     }
+    let upper = UpperLayer::of::<F>(packet).ok()?;
+    // Fragments are put together first, and a packet on a source route isn't at its destination.
+    if upper.protocol != IpProtocol::UDP
+        || upper.fragment_offset != 0
+        || upper.more_fragments
+        || upper.routed
+    {
+        return None;
+    }
+    let (key, _) = key_of::<K, F>(packet, upper.offset, table)?;
+    decap.find(&key, turn).map(|_| upper.offset)
 }
 
 impl<K: Datagrams, F: Ip> Node for Bypass<K, F> {
@@ -90,7 +90,10 @@ impl<K: Datagrams, F: Ip> Node for Bypass<K, F> {
         if TRACED {
             cx.trace(b, IpTrace::<F>::of(b));
         }
-        let Some((at, table)) = self.find(b, cx.turn) else { return To::Next };
+        let table = ip::table_of::<F>(b, self.interfaces.views(cx.turn)).0;
+        let Some(at) = find::<K, F>(&self.decap, b.data(), table, cx.turn) else {
+            return To::Next;
+        };
         // RFC 7348 5, RFC 8926 3.3, RFC 6935: tunnels may go without.
         if !b.flags.intersects(Flags::L4_CSUM_OK | Flags::CSUM_PARTIAL)
             && !ip::lacks_checksum::<F>(b, IpProtocol::UDP, at)

@@ -18,8 +18,8 @@ use wire::{Address, Header, IpHeader, UdpHeader};
 
 /// Takes the headers of a kind of tunnels off.
 pub struct Input<K: Datagrams, F> {
-    decap: Decap<K>,
-    last: Last<K::To>,
+    pub(super) decap: Decap<K>,
+    pub(super) last: Last<K::To>,
     reader: K::Reader,
     version: PhantomData<fn() -> F>,
 }
@@ -57,6 +57,14 @@ pub enum Onto {
     NoIp,
     /// None: an Ethernet frame in a tunnel of layer 3.
     Frame,
+}
+
+impl Onto {
+    /// Returns true if it is a node.
+    #[inline(always)]
+    fn is_node(self) -> bool {
+        !matches!(self, Self::NoIp | Self::Frame)
+    }
 }
 
 /// The next nodes of a kind's decapsulated packets.
@@ -179,10 +187,14 @@ impl<K: Datagrams> Trace for InputTrace<K> {
 /// The key of a datagram, and the header of its kind. The packet begins with its IP header, and the
 /// UDP header is `at` bytes behind.
 #[inline(always)]
-pub fn key_of<K: Datagrams, F: Ip>(b: &Buffer, at: usize, table: u32) -> Option<(Key, [u8; OWN])> {
-    let ip = F::Header::view(b.data())?;
-    let udp = UdpHeader::view_at(b.data(), at)?;
-    let header = *b.bytes::<OWN>(at + UdpHeader::LEN)?;
+pub fn key_of<K: Datagrams, F: Ip>(
+    packet: &[u8],
+    at: usize,
+    table: u32,
+) -> Option<(Key, [u8; OWN])> {
+    let ip = F::Header::view(packet)?;
+    let udp = UdpHeader::view_at(packet, at)?;
+    let header = *packet.get(at + UdpHeader::LEN..)?.first_chunk()?;
     let (id, other) = (K::number_in(&header), udp.dst_port.get().into());
     Some((Key { id, other, ..Key::of(ip.dst().into(), ip.src().into(), table) }, header))
 }
@@ -209,9 +221,10 @@ impl<K: Datagrams> Decap<K> {
 
 impl<K: Datagrams, F: Ip> Input<K, F> {
     /// Takes the headers off. The packet begins with its IP header, and the UDP header is `at`
-    /// bytes behind. Returns the next node behind the features, and the next node.
+    /// bytes behind. Returns the next node behind the features, and the next node. With `NAMED`,
+    /// only packets whose next node doesn't depend on what is inside; others are unchanged.
     #[inline(always)]
-    fn open<const TRACED: bool>(
+    pub(super) fn open<const TRACED: bool, const NAMED: bool>(
         &mut self,
         b: &mut Buffer,
         at: usize,
@@ -220,7 +233,7 @@ impl<K: Datagrams, F: Ip> Input<K, F> {
         cx: &Cx<'_, TRACED>,
     ) -> Result<(Onto, K::To), K::To> {
         let turn = cx.turn;
-        let (key, header) = key_of::<K, F>(b, at, table).ok_or(DecapError::TooShort)?;
+        let (key, header) = key_of::<K, F>(b.data(), at, table).ok_or(DecapError::TooShort)?;
         seen.1 = key.id;
         let own = K::read(&self.reader, b, at + UdpHeader::LEN, &header, turn)?;
         let ip = F::Header::view(b.data()).ok_or(DecapError::TooShort)?;
@@ -234,8 +247,11 @@ impl<K: Datagrams, F: Ip> Input<K, F> {
         }
         let receipt = Receipt { sw_if: end.sw_if, counts: counts.sw_if, is_frame };
         let headers = at + UdpHeader::LEN + own.len;
-        self.decap.receive_for(b, receipt, end.flags, headers, class, turn)?;
         let named = end.next.map(Onto::Node).or(own.payload).or(is_frame.then_some(Onto::Ethernet));
+        if NAMED && !named.is_some_and(Onto::is_node) {
+            return Err(Onto::NoIp.into());
+        }
+        self.decap.receive_for(b, receipt, end.flags, headers, class, turn)?;
         let onto = named.unwrap_or_else(|| match b.data().first().map(|first| first >> 4) {
             Some(4) => Onto::Ip4,
             Some(6) => Onto::Ip6,
@@ -271,19 +287,21 @@ impl<K: Datagrams, F: Ip> Input<K, F> {
     ) -> K::To {
         let table = b.scratch::<IpMeta>().fib;
         let mut seen = (None, 0);
-        let (last, to) = match self.open(b, back - UdpHeader::LEN, table, &mut seen, cx) {
-            Ok((onto, to)) => {
-                if to.onto().is_some() {
-                    cx.count(K::To::DECAPSULATED, 1);
+        let (last, to) =
+            match self.open::<TRACED, false>(b, back - UdpHeader::LEN, table, &mut seen, cx) {
+                Ok((onto, to)) => {
+                    if to.onto().is_some() {
+                        cx.count(K::To::DECAPSULATED, 1);
+                    }
+                    (onto.into(), to)
                 }
-                (onto.into(), to)
-            }
-            Err(to) => {
-                let last = K::otherwise::<F>(&self.reader, &self.decap, b, to, cx.turn);
-                let feature = last.onto().and_then(|onto| self.decap.first_feature(b, onto, cx));
-                (last, feature.map_or(last, |node| Onto::Node(node).into()))
-            }
-        };
+                Err(to) => {
+                    let last = K::otherwise::<F>(&self.reader, &self.decap, b, to, cx.turn);
+                    let feature =
+                        last.onto().and_then(|onto| self.decap.first_feature(b, onto, cx));
+                    (last, feature.map_or(last, |node| Onto::Node(node).into()))
+                }
+            };
         if TRACED {
             let (instance, number) = seen;
             cx.trace(b, InputTrace::<K> { instance, number, to: last });

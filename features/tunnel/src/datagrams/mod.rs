@@ -9,11 +9,13 @@ mod bypass;
 mod device;
 mod input;
 mod next;
+mod stage;
 
 pub use bypass::{Bypass, BypassInterfaces};
 pub use device::{refuse_offload, set_offload};
 pub use input::{Input, InputTrace, Nothing, Onto, Outcome, Own};
 pub use next::Next;
+pub use stage::{BypassStage, bypass_stage};
 
 use crate::model::{Spec, TunnelEndpoints};
 use crate::state::Tunnels;
