@@ -2,7 +2,7 @@
 //! The saved configuration.
 
 use crate::create::{name, random_mac};
-use crate::model::{BondInfo, NewBond};
+use crate::model::{Balance, BondInfo, NewBond};
 use crate::state::Bonds;
 use cli::quote;
 use graph::{Phase, RunningConfig, Script, World};
@@ -62,7 +62,10 @@ pub const EXAMPLES: &[Script] = &[
 /// The command that makes a bond.
 fn create(world: &World, bond: &BondInfo) -> String {
     let mac = bond.made.mac.or_else(|| kept_mac(world, bond));
-    format!("create bond{}", NewBond { mac, id: Some(bond.id), ..bond.made }.words(world))
+    // A message may name a hash that has no effect, a command may not.
+    let balance = if bond.made.mode.hashes() { bond.made.balance } else { Balance::L2 };
+    let made = NewBond { mac, id: Some(bond.id), balance, ..bond.made };
+    format!("create bond{}", made.words(world))
 }
 
 /// The address of a member that has left, if the bond still has it.

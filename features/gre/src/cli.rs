@@ -84,7 +84,6 @@ pub const EXAMPLES: &[Script] = &[Script::here(
      create gre tunnel src 2001:db8::1 dst 2001:db8::2 teb
      create gre tunnel src 192.0.2.1 dst 192.0.2.9 erspan 100
      create gre tunnel src 192.0.2.1 multipoint instance 9
-     create gre tunnel src 192.0.2.1 dst 0.0.0.0 instance 12
      create gre tunnel src 192.0.2.1 dst 192.0.2.11 instance 11
      create gre tunnel src 192.0.2.1 dst 192.0.2.11 del
      set interface state gre0 up

@@ -41,6 +41,8 @@ impl Argument for TunnelEndpoints {
         for end in words.0.iter().filter(|(_, name)| ends(words).contains(name)) {
             *line += &match (HERE.contains(&end.0), group_interface) {
                 (true, _) => format!(" {} {local}", end.0),
+                // A tunnel with several other ends: one with a single end has its address.
+                (false, None) if remote.is_unspecified() => String::new(),
                 (false, None) => format!(" {} {remote}", end.0),
                 (false, Some(by)) => {
                     // Interfaces are made before they are renamed.
