@@ -7,12 +7,9 @@ use super::{Datagrams, Input, Onto, Outcome};
 use buffer::{Buffer, Flags};
 use graph::{Build, ChainStep, Cx, ErrorIndex, NodeIndex, StageDef, ThreadIndex, World, filled};
 use ip::Ip;
-use net::{AdjIndex, IpMeta, PacketColumns, Stage};
+use net::{AdjIndex, IP_IN_STAGE, IpMeta, PacketColumns, Stage};
 use wire::l4::{self, Verdict};
 use wire::{Header, UdpHeader};
-
-/// Bytes in front of the IP header of a packet in columns.
-const FRONT: usize = 14;
 
 /// Takes the headers off datagrams of a kind of tunnels.
 pub struct BypassStage<K: Datagrams, F> {
@@ -100,13 +97,12 @@ impl<K: Datagrams, F: Ip> Stage<F> for BypassStage<K, F> {
         _: ChainStep<'_>,
         cx: &Cx<'_, false>,
     ) -> u64 {
-        let (lengths, table, mut opened) = (packets.lengths, packets.table.0, 0);
+        let (table, mut opened) = (packets.table.0, 0);
         self.input.last.begin();
         let passing = packets.mask(|packets, i| {
-            let len = lengths.get(i).map_or(0, |len| *len as usize);
             let b = &*packets.buffer(i);
-            let Some(packet) = b.data().get(FRONT..FRONT + len) else { return false };
-            let again = self.input.last.is_again::<F>(b, (FRONT, len));
+            let Some(packet) = b.data().get(IP_IN_STAGE..) else { return false };
+            let again = self.input.last.is_again::<F>(b, (IP_IN_STAGE, packet.len()));
             let at = if again {
                 F::HEADER_LEN
             } else {
