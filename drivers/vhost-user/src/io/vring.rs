@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A virtqueue that control starts and stops while threads use it.
 //!
-//! A thread has the lock for the packets of one vector. Control has it for the time of a few
-//! stores, when a front-end starts or stops the ring: once it is stopped, nothing of the guest's
-//! memory is touched any more, as the front-end's message requires.
+//! A thread has the lock for the packets of one vector. Control has it while a front-end starts the
+//! ring, makes it anew or stops it: once it is stopped, nothing of the guest's memory is touched
+//! any more, as the front-end's message requires.
 
 use super::chain::Desc;
 use super::{Event, Position, Queue, RingView};
@@ -69,7 +69,7 @@ impl Vring {
     }
 
     /// As [`Self::try_with`], but waits: for a thread that sends its vector by the same ring, or
-    /// for control's few stores.
+    /// for control, which makes the ring anew: packets for it aren't lost.
     #[inline(always)]
     pub fn with<T>(&self, f: impl FnOnce(&mut Queue, bool) -> T) -> Option<T> {
         let State { queue, enabled, .. } = &mut *self.state();
