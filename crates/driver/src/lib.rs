@@ -49,7 +49,7 @@ pub use event::Event;
 pub use feed::Pieces;
 pub use guard::refuse_used;
 pub use input::{InputTo, Losses, PollInput, RxQueue};
-pub use links::{LinkChange, LinkUser, Links};
+pub use links::{LinkChange, LinkUser, Links, note_link};
 pub use mac::own_mac;
 pub use netdevs::Netdevs;
 pub use offload::{TxOffloads, left, note};

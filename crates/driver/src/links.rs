@@ -4,6 +4,7 @@
 
 use crate::aside::Aside;
 use graph::{Process, Shared, Sleep, SwIfIndex, Wake, World};
+use net::{Interfaces, MtuKind};
 use netlink::{Ethtool, Link, LinkEvent, Monitor, Namespace, Rtnl};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,6 +25,18 @@ pub enum LinkChange {
 pub trait LinkUser: Send + Sync {
     /// Handles a change.
     fn link_changed(&self, world: &World, sw_if: SwIfIndex, change: LinkChange);
+}
+
+/// Gives an interface the MTU of its link, and whether that is up, as its driver sees it.
+pub fn note_link(world: &World, sw_if: SwIfIndex, link: &Link, is_up: bool) {
+    let interfaces = world.get::<Interfaces>();
+    let Ok(interface) = interfaces.get(sw_if) else { return };
+    let mtu = link.mtu.min(u16::MAX.into()) as u16;
+    if interface.mtu_of(MtuKind::Link) != mtu {
+        let _ = interfaces.note_mtu(world, sw_if, mtu);
+    }
+    // The interface is there: it was looked up above, on this thread.
+    let _ = interfaces.set_link(world, sw_if, is_up);
 }
 
 /// A namespace of the host in which links are followed.

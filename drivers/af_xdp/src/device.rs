@@ -5,7 +5,7 @@ use crate::io::{Attach, Filter, Opened, RxQueue, Shared, Sides, TxQueue};
 use cli::Error;
 use driver::{LinkChange, LinkUser, Netdevs, Opening, RxQueues, TxQueues};
 use graph::{SwIfIndex, World};
-use net::{Device, Interfaces, MtuKind};
+use net::{Device, Interfaces};
 use netlink::{Link, Namespace, Rtnl};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -256,15 +256,8 @@ impl XdpDevice {
 
     /// Follows the link as it is.
     fn follow_link(&self, world: &World, sw_if: SwIfIndex) {
-        let interfaces = world.get::<Interfaces>();
-        let Ok(interface) = interfaces.get(sw_if) else { return };
         let link = self.state().link.clone();
-        let mtu = link.mtu.min(u16::MAX.into()) as u16;
-        if interface.mtu_of(MtuKind::Link) != mtu {
-            let _ = interfaces.note_mtu(world, sw_if, mtu);
-        }
-        // The interface is there: it was looked up above, on this thread.
-        let _ = interfaces.set_link(world, sw_if, link.is_link_up());
+        driver::note_link(world, sw_if, &link, link.is_link_up());
     }
 
     /// Records that the netdev is used. It is released by [`Self::close`].

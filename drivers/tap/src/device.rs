@@ -6,7 +6,7 @@ use crate::{Config, Host, Kind, RxQueue, Tap, TxQueue};
 use cli::{Error, retval};
 use driver::{LinkChange, LinkUser, RxQueues, TxQueues};
 use graph::{SwIfIndex, World};
-use net::{Device, Interfaces, MtuKind};
+use net::{Device, Interfaces};
 use netlink::{Link, Rtnl};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -187,13 +187,8 @@ impl LinkUser for TapDevice {
             LinkChange::Is(link) => {
                 self.state().link = link.clone();
                 self.longest.set(self.config.gso, link.mtu);
-                let mtu = link.mtu.min(u16::MAX.into()) as u16;
-                if interface.mtu_of(MtuKind::Link) != mtu {
-                    let _ = interfaces.note_mtu(world, sw_if, mtu);
-                }
-                // Its carrier is our doing, so only its administrator says whether it is up. The
-                // interface is there: it was looked up above, on this thread.
-                let _ = interfaces.set_link(world, sw_if, link.is_admin_up());
+                // Its carrier is our doing, so only its administrator says whether it is up.
+                driver::note_link(world, sw_if, &link, link.is_admin_up());
             }
             LinkChange::Gone => {
                 log::warn!(target: "tap", "{name}: the host's end {} is gone", self.config.host_name);

@@ -7,7 +7,7 @@ use crate::{Control, HostInterface, Membership, Mode};
 use cli::{Error, retval};
 use driver::{LinkChange, LinkUser, Netdevs};
 use graph::{SwIfIndex, World};
-use net::{Interfaces, MtuKind};
+use net::Interfaces;
 use netlink::Link;
 use std::io;
 use wire::MacAddr;
@@ -139,15 +139,8 @@ impl HostDevice {
 
     /// Follows the link as it is.
     fn follow_link(&self, world: &World, sw_if: SwIfIndex) {
-        let interfaces = world.get::<Interfaces>();
-        let Ok(interface) = interfaces.get(sw_if) else { return };
         let link = self.state().link.clone();
-        let mtu = link.mtu.min(u16::MAX.into()) as u16;
-        if interface.mtu_of(MtuKind::Link) != mtu {
-            let _ = interfaces.note_mtu(world, sw_if, mtu);
-        }
-        // The interface is there: it was looked up above, on this thread.
-        let _ = interfaces.set_link(world, sw_if, link.is_link_up());
+        driver::note_link(world, sw_if, &link, link.is_link_up());
     }
 }
 
