@@ -10,22 +10,22 @@
 //! frame goes to `ethernet-input` unchanged and uncounted: the graph is complete, and this node
 //! gives the same results, sooner. Traced frames take the graph, so a trace shows every step.
 
+mod origin;
 mod target;
 
 use crate::attach::OutputFeatures;
 use crate::bridge::Bridge;
-use crate::features::{Features, Step};
 use crate::input::HEADER;
-use crate::state::{FILTER, Port, Role, generation, is_learned, stamp};
+use crate::state::{Port, Role};
 use buffer::{Buffer, Flags};
 use graph::{
     ArcIndex, Build, Cx, ErrorIndex, Next, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World,
 };
 use net::{Exit, IfFlags, IfKind, IfLanes, Interface, Interfaces, SuperPaths, Views};
+use origin::{Origin, UnicastPath, unicast_path};
 use simd::Isa;
 use std::sync::Arc;
-use sync::Turn;
-use tables::mac::{MacEntry, MacHash, MacKey, MacView};
+use tables::mac::{MacHash, MacKey, MacView};
 use target::{Target, Targets};
 use wire::EtherType;
 
@@ -91,100 +91,6 @@ impl Build for L2SuperPath {
             targets: Targets::new(),
             blocks: [Block::new(), Block::new()],
         }
-    }
-}
-
-/// The path of unicast frames of a port.
-#[derive(Clone, Copy)]
-enum UnicastPath {
-    /// Through the graph.
-    Graph,
-    /// To this interface.
-    Crossed(u32),
-    /// By MAC addresses. Sources are looked up if `learns` is true.
-    Bridged { learns: bool },
-}
-
-/// A port and its domain, looked up once for consecutive frames of one port.
-#[derive(Clone, Copy)]
-struct Origin {
-    rx_if: u32,
-    unicast_path: UnicastPath,
-    /// True if it has sub-interfaces: tagged frames may be theirs.
-    has_subs: bool,
-    domain: u16,
-    shg: u8,
-    /// The MAC entry that each source should have.
-    mine: MacEntry,
-}
-
-/// Returns the path of a port's frames: the features that this node can replace, or the graph.
-fn unicast_path(port: &Port) -> UnicastPath {
-    let features = port.features - Features::QUESTIONS;
-    match (port.role, features.next()) {
-        (Role::Crossed(peer), Step::Output) => UnicastPath::Crossed(peer),
-        (Role::Bridged, Step::Learn) => match features.behind(Features::LEARN).next() {
-            Step::Fwd => UnicastPath::Bridged { learns: true },
-            _ => UnicastPath::Graph,
-        },
-        (Role::Bridged, Step::Fwd) => UnicastPath::Bridged { learns: false },
-        _ => UnicastPath::Graph,
-    }
-}
-
-impl Origin {
-    #[inline(always)]
-    fn new(
-        rx_if: u32,
-        (bridge, interfaces): (&Bridge, &Interfaces),
-        now: u64,
-        turn: &Turn<'_>,
-    ) -> Self {
-        let view = interfaces.views(turn).get(rx_if as usize).unwrap_or_default();
-        let is_switched = view.flags.contains(IfFlags::ADMIN) && view.flags.contains(IfFlags::L2);
-        let port =
-            bridge.ports.get(rx_if, turn).filter(|port| is_switched && port.role != Role::Left);
-        let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
-        let mut origin = Self {
-            rx_if,
-            unicast_path: UnicastPath::Graph,
-            has_subs: interfaces.has_subs(rx_if, turn),
-            domain: 0,
-            shg: 0,
-            mine: MacEntry::default(),
-        };
-        let Some(port) = port else { return origin };
-        (origin.domain, origin.shg) = (port.domain, port.shg);
-        origin.unicast_path = match (port.role, domain) {
-            (Role::Bridged, Some(domain)) => {
-                let generation = generation(domain.generation, port.generation);
-                origin.mine = MacEntry { port: rx_if, flags: 0, generation, stamp: stamp(now) };
-                // Features that don't depend on the domain stay.
-                let switched = Features::SWITCHED - domain.features;
-                unicast_path(&Port { features: port.features - switched, ..*port })
-            }
-            _ => unicast_path(port),
-        };
-        origin
-    }
-
-    /// Returns true if the entry of a source needs no update: it equals the frame's, or an operator
-    /// made it for this port.
-    #[inline(always)]
-    fn knows(&self, source: MacEntry) -> bool {
-        let is_provisioned =
-            !is_learned(source) && source.flags & FILTER == 0 && source.port == self.rx_if;
-        source.word() == self.mine.word() || is_provisioned
-    }
-
-    /// Returns true if frames to a station with this entry may be sent directly by its port.
-    #[inline(always)]
-    fn may_send(&self, entry: MacEntry, target: &Target) -> bool {
-        let current = generation((self.mine.generation >> 8) as u8, target.generation);
-        entry.port != self.rx_if
-            && entry.flags & FILTER == 0
-            && target.takes(self.domain, self.shg)
-            && (!is_learned(entry) || entry.generation == current)
     }
 }
 
