@@ -66,6 +66,7 @@ impl Spec for Geneve {
 
 impl Datagrams for Geneve {
     const WORD: &'static str = "geneve";
+    const PORT: u16 = Header::PORT;
     const NUMBER: &'static str = "vni";
     const INPUT: &'static str = "geneve{4|6}-input";
     const BYPASS: &'static str = "{ip}-geneve-bypass";
@@ -80,10 +81,6 @@ impl Datagrams for Geneve {
 
     fn number(&self) -> u32 {
         self.vni
-    }
-
-    fn port(&self) -> u16 {
-        Header::PORT
     }
 
     #[inline(always)]

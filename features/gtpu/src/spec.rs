@@ -86,6 +86,7 @@ impl Spec for Gtpu {
 
 impl Datagrams for Gtpu {
     const WORD: &'static str = "gtpu";
+    const PORT: u16 = Header::PORT;
     const NUMBER: &'static str = "teid";
     const INPUT: &'static str = "gtpu{4|6}-input";
     const BYPASS: &'static str = "{ip}-gtpu-bypass";
@@ -99,10 +100,6 @@ impl Datagrams for Gtpu {
 
     fn number(&self) -> u32 {
         self.teid
-    }
-
-    fn port(&self) -> u16 {
-        Header::PORT
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments that the commands of several kinds have.
 
-use crate::datagrams::Next;
+use crate::datagrams::{Datagrams, Next};
 use crate::model::{Flags, TunnelEndpoints, unspecified};
 use cli::{Error, Matches, Result, quote, retval};
 use graph::World;
@@ -132,6 +132,14 @@ impl Argument for Next {
     fn value(&self, _: &World) -> Value {
         Value::from(self.name())
     }
+}
+
+/// A port that is chosen, of commands and of messages: 0 is the usual one.
+///
+/// # Errors
+/// None: a function for `#[words]`.
+pub fn chosen_port<K: Datagrams>(port: u16) -> Result<u16> {
+    Ok(if port == 0 { K::PORT } else { port })
 }
 
 /// Checks a network identifier of a command.

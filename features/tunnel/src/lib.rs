@@ -55,7 +55,7 @@ pub use self::cli::{
     Declared, INSTANCE, Shown, bypass_ip4, bypass_ip6, check_other_end, create, delete, list, show,
     show_one, write_bypass, write_config,
 };
-pub use arguments::{check_vni, vni};
+pub use arguments::{check_vni, chosen_port, vni};
 pub use datagrams::{
     Bypass, BypassInterfaces, BypassStage, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto,
     Outcome, Own, bypass_stage, refuse_offload, set_offload,

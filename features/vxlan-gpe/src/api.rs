@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `vxlan_gpe`.
 
-use crate::model::{Gpe, Protocol, port};
+use crate::model::{Gpe, Protocol};
 use crate::spec::decap_table;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
@@ -41,8 +41,8 @@ fn add_del(w: &World, r: VxlanGpeAddDelTunnelV2) -> Result<InterfaceIndex> {
         vni: tunnel::check_vni(r.vni)?,
         protocol,
         decap_table: r.decap_vrf_id,
-        local_port: port(r.local_port)?,
-        remote_port: port(r.remote_port)?,
+        local_port: tunnel::chosen_port::<Gpe>(r.local_port)?,
+        remote_port: tunnel::chosen_port::<Gpe>(r.remote_port)?,
     };
     w.get::<Tunnels<Gpe>>().add_del(w, r.is_add, None, spec).map(Into::into)
 }

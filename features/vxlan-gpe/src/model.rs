@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The parameters of a VXLAN-GPE tunnel.
 
-use cli::Result;
 use object::{Arguments, Choice};
 use tunnel::{HeaderMarking, TunnelEndpoints};
 use wire::VxlanGpe as Header;
@@ -60,10 +59,10 @@ pub struct Gpe {
     )]
     pub ends: TunnelEndpoints,
     /// The port that datagrams come to.
-    #[words("[src_port <sourceport:u16>]", default = Header::PORT, then = port)]
+    #[words("[src_port <sourceport:u16>]", default = Header::PORT, then = tunnel::chosen_port::<Gpe>)]
     pub local_port: u16,
     /// The port that they are sent to.
-    #[words("[dst_port <destinationport:u16>]", default = Header::PORT, then = port)]
+    #[words("[dst_port <destinationport:u16>]", default = Header::PORT, then = tunnel::chosen_port::<Gpe>)]
     pub remote_port: u16,
     /// The network identifier.
     #[words("{vni <vni:u32>}", then = tunnel::vni)]
@@ -77,10 +76,4 @@ pub struct Gpe {
     /// The settings of outer headers.
     #[part]
     pub marks: HeaderMarking,
-}
-
-/// A port that is chosen; 0 is the usual one.
-#[allow(clippy::unnecessary_wraps)]
-pub fn port(port: u16) -> Result<u16> {
-    Ok(if port == 0 { Header::PORT } else { port })
 }

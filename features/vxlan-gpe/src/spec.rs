@@ -68,6 +68,7 @@ impl Spec for Gpe {
 
 impl Datagrams for Gpe {
     const WORD: &'static str = "vxlan-gpe";
+    const PORT: u16 = Header::PORT;
     const NUMBER: &'static str = "vni";
     const INPUT: &'static str = "vxlan{4|6}-gpe-input";
     const BYPASS: &'static str = "{ip}-vxlan-gpe-bypass";

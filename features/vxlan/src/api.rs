@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `vxlan`.
 
-use crate::model::{Vxlan, port};
+use crate::model::Vxlan;
 use cli::Result;
 use graph::{SwIfIndex, World};
 use msg::{Caller, Messages, Module};
@@ -43,8 +43,8 @@ fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
         ends: TunnelEndpoints::new(local, remote, r.encap_vrf_id, by),
         marks: HeaderMarking::default(),
         vni: tunnel::check_vni(r.vni)?,
-        source_port: port(r.src_port)?,
-        destination_port: port(r.dst_port)?,
+        source_port: tunnel::chosen_port::<Vxlan>(r.src_port)?,
+        destination_port: tunnel::chosen_port::<Vxlan>(r.dst_port)?,
         layer3: r.is_l3,
         next: Next::of_index(w, r.decap_next_index)?,
     };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The parameters of a VXLAN tunnel.
 
-use cli::Result;
 use object::Arguments;
 use tunnel::{HeaderMarking, Next, TunnelEndpoints};
 use wire::Vxlan as Header;
@@ -25,18 +24,12 @@ pub struct Vxlan {
     #[words("[l3]")]
     pub layer3: bool,
     /// The port that datagrams come to.
-    #[words("[src_port <sourceport:u16>]", default = Header::PORT, then = port)]
+    #[words("[src_port <sourceport:u16>]", default = Header::PORT, then = tunnel::chosen_port::<Vxlan>)]
     pub source_port: u16,
     /// The port that they are sent to.
-    #[words("[dst_port <destinationport:u16>]", default = Header::PORT, then = port)]
+    #[words("[dst_port <destinationport:u16>]", default = Header::PORT, then = tunnel::chosen_port::<Vxlan>)]
     pub destination_port: u16,
     /// The settings of outer headers.
     #[part]
     pub marks: HeaderMarking,
-}
-
-/// A port that is chosen; 0 is the usual one.
-#[allow(clippy::unnecessary_wraps)]
-pub fn port(port: u16) -> Result<u16> {
-    Ok(if port == 0 { Header::PORT } else { port })
 }

@@ -62,6 +62,7 @@ impl Spec for Vxlan {
 
 impl Datagrams for Vxlan {
     const WORD: &'static str = "vxlan";
+    const PORT: u16 = Header::PORT;
     const NUMBER: &'static str = "vni";
     const INPUT: &'static str = "vxlan{4|6}-input";
     const BYPASS: &'static str = "{ip}-vxlan-bypass";

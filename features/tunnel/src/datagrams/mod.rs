@@ -37,6 +37,8 @@ pub const OWN: usize = 8;
 pub trait Datagrams: Spec {
     /// Its name in commands: `vxlan`.
     const WORD: &'static str;
+    /// The usual port.
+    const PORT: u16;
     /// The name of the number of a tunnel in traces: `vni`.
     const NUMBER: &'static str;
     /// The name of the nodes that take headers off, with `{4|6}` for the IP version.
@@ -56,7 +58,9 @@ pub trait Datagrams: Spec {
     /// The number of the tunnel in headers that it receives.
     fn number(&self) -> u32;
     /// The port that datagrams come to.
-    fn port(&self) -> u16;
+    fn port(&self) -> u16 {
+        Self::PORT
+    }
 
     /// Reads the header that begins `at` bytes into a packet.
     ///
