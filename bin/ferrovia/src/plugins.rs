@@ -60,6 +60,7 @@ pub static ALL: &[&Plugin] = &[
     &pcap_interface::PLUGIN,
     &trace::PLUGIN,
     &classify::PLUGIN,
+    &acl::PLUGIN,
     &pg::PLUGIN,
     &unittest::PLUGIN,
     &crate::api::PLUGIN,

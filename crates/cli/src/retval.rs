@@ -140,6 +140,12 @@ pub const INVALID_QUEUE: Retval = Retval(-125);
 pub const UNSUPPORTED: Retval = Retval(-126);
 /// Another interface has the IPv6 address or its network.
 pub const DUPLICATE_IF_ADDRESS: Retval = Retval(-127);
+/// The ACL is in the input list of an interface.
+pub const ACL_IN_USE_INBOUND: Retval = Retval(-142);
+/// The ACL is in the output list of an interface.
+pub const ACL_IN_USE_OUTBOUND: Retval = Retval(-143);
+/// Another feature uses the ACL.
+pub const ACL_IN_USE_BY_LOOKUP_CONTEXT: Retval = Retval(-149);
 /// Another interface has the number.
 pub const INSTANCE_IN_USE: Retval = Retval(-147);
 /// There is no such sub-interface.

@@ -33,6 +33,8 @@ bitflags! {
         const EFP_FILTER = 1 << 6;
         /// The classifier's tables are looked up.
         const CLASSIFY = 1 << 10;
+        /// The arcs of what frames carry.
+        const FEATURE_ARC = 1 << 11;
         /// Cross-connects that put bytes in front of frames.
         const XCRW = 1 << 13;
         /// A client may switch on any bit.

@@ -30,6 +30,8 @@ bitflags! {
         const VTR = 1 << 11;
         /// Input ACL.
         const ACL = 1 << 14;
+        /// The arcs of what frames carry.
+        const FEATURE_ARC = 1 << 17;
         /// The classifier's tables are looked up.
         const CLASSIFY = 1 << 18;
         /// Frames are copied to mirror ports.
@@ -41,7 +43,8 @@ bitflags! {
 
 impl Features {
     /// Features of other plugins, in front of all others. They don't depend on the domain.
-    pub const ATTACHED: Self = Self::SPAN.union(Self::CLASSIFY).union(Self::ACL);
+    pub const ATTACHED: Self =
+        Self::SPAN.union(Self::CLASSIFY).union(Self::FEATURE_ARC).union(Self::ACL);
 
     /// Features that a domain and each of its interfaces switch on or off.
     pub const SWITCHED: Self = Self::DROP
@@ -149,9 +152,10 @@ macro_rules! steps {
 pub(crate) use steps;
 
 /// The nodes of features, in the order in which they run.
-pub const NODES: [(Features, &str); 13] = [
+pub const NODES: [(Features, &str); 14] = [
     (Features::SPAN, "span-l2-input"),
     (Features::CLASSIFY, "l2-input-classify"),
+    (Features::FEATURE_ARC, "l2-input-feat-arc"),
     (Features::ACL, "l2-input-acl"),
     (Features::VTR, "l2-input-vtr"),
     (Features::LEARN, "l2-learn"),

@@ -13,6 +13,7 @@
 //!                  l2-input → l2-output                                          (cross-connect)
 //!                  l2-input → l2-input-vtr → …                                   (ports that rewrite VLAN tags, or backbone headers)
 //!                                                 l2-output → l2-efp-filter → …  (ports that send only own frames)
+//!                  l2-input → l2-input-feat-arc → … → l2-input-feat-arc-end → …  (features of what frames carry; see `feature_arc`)
 //!                  l2-input → span-l2-input → …, l2-output → span-l2-output → …  (mirrored ports; see `register_mirror`)
 //! NAME-tx of the BVI → l2-input                                                  (routed into the domain)
 //! ```
@@ -26,7 +27,7 @@
 //! entries.
 //!
 //! Features of other plugins attach themselves by `register_input` and `register_output`: input
-//! ACL, classification. A port can be cross-connected with an interface behind which such a feature
+//! ACL, classification. A feature of what frames carry, such as IPv4, is on an arc. A port can be cross-connected with an interface behind which such a feature
 //! takes the frames (`Bridge::set_sink`).
 //!
 //! Storm control (`storm`) limits the frames that a port floods. ARP and ND termination
@@ -47,6 +48,7 @@ mod cli;
 mod config;
 mod domain;
 mod examples;
+mod feature_arc;
 mod features;
 mod fib;
 mod flood;
@@ -105,8 +107,13 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<output::L2OutputBadIntf>(),
         NodeDef::of::<output::L2EfpFilter>(),
         NodeDef::of::<bitmap_drop::FeatureBitmapDrop>(),
+        NodeDef::of::<feature_arc::FeatureArc<false>>(),
+        NodeDef::of::<feature_arc::FeatureArc<true>>(),
+        NodeDef::of::<feature_arc::FeatureArcEnd<false>>(),
+        NodeDef::of::<feature_arc::FeatureArcEnd<true>>(),
         NodeDef::of::<super_path::L2SuperPath>(),
     ],
+    arcs: feature_arc::ARCS,
     features: &[
         Feature {
             arc: "device-input",
@@ -137,6 +144,7 @@ pub static PLUGIN: Plugin = Plugin {
         termination::start(world);
         termination::start_ager(world);
         mac_events::start(world);
+        feature_arc::start(world)?;
         for node in ["l2-fwd", "l2-flood", "arp-term-l2bd"] {
             world.link(node, "ethernet-input")?;
         }

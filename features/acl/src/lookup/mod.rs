@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lists of rules, compiled so that a lookup takes the same time whatever the number of rules up to
+//! [`RULES`], and that time again for each further [`RULES`].
+//!
+//! The first rule that matches decides. Each field of a packet (addresses, protocol, ports, flags)
+//! is looked up on its own: values for which the same rules match are one class, and a class has a
+//! row of bits, one for each rule. The rows of a packet's classes ANDed have the bits of the rules
+//! that match it, and the lowest bit is the first rule. A first word in each row has a bit for each
+//! further word that isn't zero, so most words are never read.
+
+mod bits;
+mod field;
+mod linear;
+#[cfg(feature = "tests")]
+mod tests;
+
+pub use linear::first_match;
+
+use crate::packet::Tuple;
+use crate::rule::{Match, Rule};
+use bits::Table;
+use cli::{Error, Result};
+use net::Net;
+use simd::Isa;
+use std::sync::Arc;
+use sync::Turn;
+use tables::Forest;
+
+/// Packets that are looked up together at most.
+pub const BLOCK: usize = 64;
+/// No rule.
+pub const NONE: u32 = u32::MAX;
+/// Rules of one table at most.
+const RULES: usize = 4096;
+/// Bytes that a list takes at most.
+const MEMORY: usize = 1 << 30;
+
+/// A rule of one protocol, with its position in the list.
+pub struct Numbered<'a> {
+    position: u32,
+    rule: &'a Rule,
+}
+
+/// The rules of a list that are for packets of one protocol.
+pub struct RuleSet<F: Net> {
+    tables: Vec<Table<F>>,
+    memory: usize,
+}
+
+impl<F: Net + Match> RuleSet<F> {
+    /// Compiles the rules of a list that are for this protocol. With `fragments`, a rule with a
+    /// protocol is for later fragments too, by addresses and protocol alone.
+    ///
+    /// # Errors
+    /// A list that would take too much memory.
+    pub fn new(rules: &[Rule], fragments: bool, forest: &Arc<Forest>) -> Result<Self> {
+        let of_protocol: Vec<_> = (0..)
+            .zip(rules)
+            .filter(|(_, rule)| rule.networks::<F>().is_some())
+            .map(|(position, rule)| Numbered { position, rule })
+            .collect();
+        let (mut tables, mut memory) = (Vec::new(), 0);
+        for rules in of_protocol.chunks(RULES) {
+            let table = Table::new(rules, fragments, forest)?;
+            memory += table.memory();
+            if memory > MEMORY {
+                let why = format!(
+                    "the list would take more than {} MiB for {} rules: \
+                     expected fewer rules, or fewer different networks and ports",
+                    MEMORY >> 20,
+                    of_protocol.len(),
+                );
+                return Err(Error::limit(why));
+            }
+            tables.push(table);
+        }
+        Ok(Self { tables, memory })
+    }
+
+    /// Bytes that the compiled rules take, but for those of the prefixes.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Looks packets up, [`BLOCK`] at most: `found` gets the position of the first rule that
+    /// matches, or [`NONE`].
+    #[inline(always)]
+    pub fn find<I: Isa>(&self, packets: &[Tuple<F::Addr>], found: &mut [u32], turn: &Turn<'_>) {
+        found.fill(NONE);
+        for table in &self.tables {
+            if table.find::<I>(packets, found, turn) {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The nodes of IP packets: `acl-plugin-in-ip4-fa` and its kind.
+
+use crate::judge::{Judge, Verdict};
+use crate::list::{Direction, Hit, Listed};
+use crate::packet::{Part, Tuple, read};
+use crate::session::{AT_A_TICK, Tracked};
+use buffer::{Buffer, Owned};
+use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use std::fmt;
+use std::net::IpAddr;
+use wire::Ethernet;
+
+/// Where a node stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct At {
+    /// The direction of the packets.
+    pub direction: Direction,
+    /// True for packets of switched frames.
+    pub switched: bool,
+}
+
+/// A node's place, as a type.
+pub trait Place: Send + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+    /// The place.
+    const AT: At;
+}
+
+macro_rules! places {
+    ($($(#[$doc:meta])* $name:ident = $node:literal, $direction:ident, $switched:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub struct $name;
+            impl Place for $name {
+                const NAME: &'static str = $node;
+                const AT: At = At { direction: Direction::$direction, switched: $switched };
+            }
+        )*
+    };
+}
+
+places! {
+    /// Received packets that are routed.
+    RoutedIn = "acl-plugin-in-{ip}-fa", Input, false;
+    /// Routed packets that leave.
+    RoutedOut = "acl-plugin-out-{ip}-fa", Output, false;
+    /// Packets of received frames that are switched.
+    SwitchedIn = "acl-plugin-in-{ip}-l2", Input, true;
+    /// Packets of switched frames that leave.
+    SwitchedOut = "acl-plugin-out-{ip}-l2", Output, true;
+}
+
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    #[next_feature]
+    Next,
+    /// ACL deny packets
+    #[drop]
+    #[counter("ACL deny packets")]
+    Deny,
+    /// too many sessions to add new
+    #[drop]
+    #[counter("too many sessions to add new")]
+    TooMany,
+    /// To the thread that owns the flow.
+    #[keep]
+    Elsewhere,
+    /// ACL permit packets
+    #[count]
+    #[counter("ACL permit packets")]
+    Permit,
+    /// new sessions added
+    #[count]
+    #[counter("new sessions added")]
+    New,
+    /// existing session packets
+    #[count]
+    #[counter("existing session packets")]
+    Existing,
+    /// checked packets
+    #[count]
+    #[counter("checked packets")]
+    Checked,
+    /// restart session timer
+    #[count]
+    #[counter("restart session timer")]
+    Restarted,
+}
+
+/// A node.
+pub struct AclNode<F: Listed + Tracked, P> {
+    judge: Judge<F>,
+    place: std::marker::PhantomData<fn() -> P>,
+}
+
+impl<F: Listed + Tracked, P: Place> Build for AclNode<F, P> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self { judge: Judge::new(world, thread), place: std::marker::PhantomData }
+    }
+}
+
+/// The interface whose lists a packet is held against.
+#[inline(always)]
+fn interface(b: &Buffer, at: At) -> u32 {
+    match at.direction {
+        Direction::Input => b.rx_if,
+        Direction::Output => b.tx_if,
+    }
+}
+
+/// The packet, from its IP header on.
+#[inline(always)]
+fn packet(b: &Buffer, at: At) -> &[u8] {
+    let start = if at.switched {
+        Ethernet::l3_at(b.data()).map_or(usize::MAX, |(start, _)| start)
+    } else if at.direction == Direction::Output {
+        b.l3_at()
+    } else {
+        0
+    };
+    b.data().get(start..).unwrap_or_default()
+}
+
+impl<F: Listed + Tracked, P: Place> Node for AclNode<F, P> {
+    const NAME: &'static str = P::NAME;
+    const V6: Option<bool> = Some(F::IS_V6);
+    type Next = To;
+    type Trace = AclTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let sw_if = interface(b, P::AT);
+        let tuple = read::<F>(packet(b, P::AT), &self.judge.settings.skipped);
+        let policies = self.judge.policies.clone();
+        let Some(policy) = policies.get(sw_if, cx.turn) else { return To::Next };
+        let Some(list) = policy.list(P::AT.direction) else { return To::Next };
+        let (turn, now) = (cx.turn, cx.now());
+        // A packet without a whole header matches no rule.
+        let verdict = tuple.map_or(Verdict::Deny(None), |tuple| {
+            self.judge.judge((policy, list), &tuple, (sw_if, P::AT.direction), (turn, now))
+        });
+        if verdict == Verdict::Elsewhere {
+            // Counted and traced there.
+            return To::Elsewhere;
+        }
+        cx.count(To::Checked, 1);
+        if TRACED {
+            let acl = |hit: Hit| list.acls.get(usize::from(hit.position)).copied();
+            let rule = verdict.hit().and_then(|hit| Some((acl(hit)?, hit.rule)));
+            cx.trace(b, AclTrace::new(sw_if, rule, &verdict, tuple));
+        }
+        if let Some(hit) = verdict.hit() {
+            list.count(cx.thread().at(), hit, b.packet_len());
+        }
+        match verdict {
+            Verdict::Deny(_) => return To::Deny,
+            Verdict::Full(_) => return To::TooMany,
+            Verdict::Session { restarted } => {
+                cx.count(To::Existing, 1);
+                cx.count(To::Restarted, restarted.into());
+            }
+            Verdict::New(_) => cx.count(To::New, 1),
+            Verdict::Permit(_) | Verdict::Elsewhere => {}
+        }
+        cx.count(To::Permit, 1);
+        To::Next
+    }
+
+    fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
+        let tuple = read::<F>(packet(&b, P::AT), &self.judge.settings.skipped);
+        let at = (interface(&b, P::AT), P::AT.direction);
+        match tuple.and_then(|tuple| self.judge.owner(&tuple, at)) {
+            Some(thread) => cx.handoff(thread, cx.node(), b),
+            None => cx.emit(To::Deny, b),
+        }
+    }
+
+    fn tick(&mut self, cx: &mut Cx<'_, false>) {
+        if P::AT == RoutedIn::AT {
+            self.judge.expire(cx.now(), AT_A_TICK);
+        }
+    }
+}
+
+/// A record of a judgement.
+#[derive(Clone, Copy)]
+pub struct AclTrace {
+    sw_if: u32,
+    /// ACL and number of the rule that has decided.
+    rule: Option<(u32, u32)>,
+    word: &'static str,
+    ends: Option<[(IpAddr, u16); 2]>,
+    protocol: u8,
+    part: Part,
+    flags: u8,
+}
+
+impl AclTrace {
+    fn new<A: Into<IpAddr>>(
+        sw_if: u32,
+        rule: Option<(u32, u32)>,
+        verdict: &Verdict,
+        tuple: Option<Tuple<A>>,
+    ) -> Self {
+        let upper = tuple.as_ref().map_or(crate::packet::PacketUpper::NONE, |tuple| tuple.upper);
+        let ends = tuple.map(|tuple| {
+            let (source, destination) = (tuple.source.into(), tuple.destination.into());
+            [(source, upper.source), (destination, upper.destination)]
+        });
+        Self {
+            sw_if,
+            rule,
+            word: verdict.word(),
+            ends,
+            protocol: upper.protocol,
+            part: upper.part,
+            flags: upper.flags,
+        }
+    }
+}
+
+impl Trace for AclTrace {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sw_if_index {}, action: {}, match: ", self.sw_if, self.word)?;
+        match self.rule {
+            Some((acl, rule)) => write!(f, "acl {acl} rule {rule}")?,
+            None => f.write_str("none")?,
+        }
+        let Some([(source, from), (destination, to)]) = self.ends else {
+            return f.write_str("\nno whole IP header");
+        };
+        let Self { protocol, flags, .. } = self;
+        write!(f, "\n{source} {from} -> {destination} {to}, protocol {protocol}")?;
+        match self.part {
+            Part::Whole => write!(f, ", tcp flags 0x{flags:02x}"),
+            Part::LaterFragment => f.write_str(", later fragment"),
+            Part::Cut => f.write_str(", upper layer cut"),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sessions: flows that a rule has permitted in both directions.
+//!
+//! A flow has one session, on the thread that owns it ([`net::FlowOwners`]), whichever direction
+//! made it. Its key says which end is near, on the interface's side, and which is far: packets that
+//! the interface receives go from near to far, packets that it sends from far to near.
+
+use crate::list::Direction;
+use crate::packet::{PacketUpper, Part, Tuple};
+use crate::settings::{Settings, Timeout};
+use graph::{Shared, ThreadIndex, World};
+use std::hash::{BuildHasher, RandomState};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use tables::{AgeList, Mixer, SessionKey, Sessions};
+use wire::{Address, Family, Ip4, Ip6, IpProtocol, TcpFlags};
+
+/// TCP sessions that aren't established, by age: the oldest makes room.
+const TRANSIENT: AgeList = AgeList::new(0, 0);
+/// All others.
+const LASTING: AgeList = AgeList::new(0, 1);
+/// Lists by age.
+const LISTS: u32 = 2;
+/// Nanoseconds of a tick of the timers: 100 ms.
+const TICK: u64 = 100_000_000;
+/// Timers that fire at most in one tick of the node, and for one new session.
+pub const AT_A_TICK: usize = 4096;
+pub const AT_ONCE: usize = 8;
+
+/// The key of a flow's session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key<A> {
+    /// The end on the interface's side, and its port.
+    pub near: (A, u16),
+    /// The other end.
+    pub far: (A, u16),
+    /// The interface.
+    pub sw_if: u32,
+    /// The upper layer's protocol.
+    pub protocol: u8,
+}
+
+impl<A: Address> SessionKey for Key<A> {
+    #[inline(always)]
+    fn mix(&self, mixer: Mixer) -> Mixer {
+        let ports = u64::from(self.near.1) << 48 | u64::from(self.far.1) << 32;
+        let mixer = mixer.add_bytes(self.near.0.to_octets().as_ref());
+        let mixer = mixer.add_bytes(self.far.0.to_octets().as_ref());
+        mixer.add(ports | u64::from(self.sw_if)).add(self.protocol.into())
+    }
+}
+
+/// The type of ICMP message that answers one that makes a session.
+fn icmp_answer(protocol: IpProtocol, kind: u16) -> Option<u16> {
+    let pairs: &[(u16, u16)] = if protocol == IpProtocol::ICMP {
+        // RFC 792: echo, timestamp, information; RFC 950: address mask.
+        &[(8, 0), (13, 14), (15, 16), (17, 18)]
+    } else {
+        // RFC 4443 4.1: echo; RFC 4620: node information.
+        &[(128, 129), (139, 140)]
+    };
+    pairs.iter().find(|(request, _)| *request == kind).map(|(_, answer)| *answer)
+}
+
+/// The type of the ICMP message that is answered by one of this type.
+fn icmp_request(protocol: IpProtocol, kind: u16) -> Option<u16> {
+    (0..=u8::MAX.into()).find(|request| icmp_answer(protocol, *request) == Some(kind))
+}
+
+impl<A: Address> Key<A> {
+    /// The key of a packet's flow; `None` for packets that belong to no session: later fragments,
+    /// cut ones, and messages of ICMP that neither ask nor answer.
+    #[inline(always)]
+    pub fn of(packet: &Tuple<A>, sw_if: u32, direction: Direction) -> Option<Self> {
+        let upper = packet.upper;
+        if upper.part != Part::Whole {
+            return None;
+        }
+        let protocol = IpProtocol(upper.protocol);
+        let (source, destination) = if protocol == IpProtocol::ICMP || protocol == IpProtocol::ICMP6
+        {
+            Self::icmp(protocol, upper.source)?
+        } else {
+            (upper.source, upper.destination)
+        };
+        let (from, to) = ((packet.source, source), (packet.destination, destination));
+        let (near, far) = match direction {
+            Direction::Input => (from, to),
+            Direction::Output => (to, from),
+        };
+        Some(Self { near, far, sw_if, protocol: upper.protocol })
+    }
+
+    /// A request has its type in the place of the source's port, and its answer in that of the
+    /// destination's.
+    #[cold]
+    fn icmp(protocol: IpProtocol, kind: u16) -> Option<(u16, u16)> {
+        match icmp_answer(protocol, kind) {
+            Some(_) => Some((kind, 0)),
+            None => icmp_request(protocol, kind).map(|request| (0, request)),
+        }
+    }
+}
+
+/// True if a packet may make a session.
+pub fn begins(upper: &PacketUpper) -> bool {
+    let protocol = IpProtocol(upper.protocol);
+    let is_icmp = protocol == IpProtocol::ICMP || protocol == IpProtocol::ICMP6;
+    upper.part == Part::Whole && (!is_icmp || icmp_answer(protocol, upper.source).is_some())
+}
+
+/// A session.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Session {
+    /// The generation of the interface's lists that it was last judged by.
+    pub generation: u32,
+    /// Flags of TCP that packets of each direction had, by [`Direction`].
+    pub seen: [u8; 2],
+    /// Flags of the packet that made it.
+    pub first: u8,
+    /// Number of the ACL that it was made by.
+    pub acl: u32,
+    /// True if packets that the interface sends have made it.
+    pub by_output: bool,
+    /// The timeout that it has now.
+    pub timeout: u8,
+}
+
+impl Session {
+    /// The direction that made it.
+    pub fn made_by(&self) -> Direction {
+        if self.by_output { Direction::Output } else { Direction::Input }
+    }
+
+    /// The timeout that it ought to have.
+    #[inline(always)]
+    fn wanted(&self, protocol: u8) -> Timeout {
+        if IpProtocol(protocol) != IpProtocol::TCP {
+            return Timeout::Udp;
+        }
+        let has = |flags: u8, which: TcpFlags| TcpFlags(flags).contains(which);
+        let both = self.seen[0] & self.seen[1];
+        let either = self.seen[0] | self.seen[1];
+        let established = has(both, TcpFlags::SYN) && has(both, TcpFlags::ACK);
+        if established && !has(either, TcpFlags::FIN) && !has(either, TcpFlags::RST) {
+            Timeout::TcpIdle
+        } else {
+            Timeout::TcpTransient
+        }
+    }
+}
+
+/// Sessions of one protocol on one thread.
+pub struct Flows<A: Address> {
+    table: Sessions<Key<A>, Session, 1>,
+    added: u64,
+    deleted: u64,
+}
+
+/// The result of an attempt to make a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Made {
+    /// It is there.
+    New,
+    /// The table is full, and nothing may go.
+    Full,
+}
+
+impl<A: Address> Flows<A> {
+    fn new(thread: ThreadIndex) -> Self {
+        let seed = RandomState::new().hash_one(thread);
+        Self { table: Sessions::new(seed, u32::MAX, LISTS), added: 0, deleted: 0 }
+    }
+
+    /// Number of sessions.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Sessions that were made and deleted since the start.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.added, self.deleted)
+    }
+
+    /// The session of a flow, unless its time has ended.
+    #[inline(always)]
+    pub fn find(&mut self, key: &Key<A>, now: u64) -> Option<(u32, Session)> {
+        let at = self.table.find(key)?;
+        if self.table.remaining(at, tick(now)) == Some(0) {
+            // The timer fires a little later.
+            self.remove(at);
+            return None;
+        }
+        self.table.get(at).map(|session| (at, *session))
+    }
+
+    /// Records a packet of a session. Returns true if the session has another timeout now.
+    #[inline(always)]
+    pub fn note(
+        &mut self,
+        at: u32,
+        (protocol, flags): (u8, u8),
+        direction: Direction,
+        (now, settings): (u64, &Settings),
+    ) -> bool {
+        let Some(session) = self.table.touch(at, tick(now)) else { return false };
+        session.seen[direction as usize] |= flags;
+        let wanted = session.wanted(protocol);
+        let changes = session.timeout != wanted as u8;
+        if changes {
+            session.timeout = wanted as u8;
+            self.table.set_timeout(at, tick(now), settings.ticks(wanted));
+            self.table.renew(at, if wanted == Timeout::TcpTransient { TRANSIENT } else { LASTING });
+        }
+        changes
+    }
+
+    /// Notes that a session was judged again.
+    pub fn keep(&mut self, at: u32, generation: u32) {
+        if let Some(session) = self.table.get_mut(at) {
+            session.generation = generation;
+        }
+    }
+
+    /// Makes a session. If there are `limit` already, the oldest TCP session that isn't
+    /// established goes.
+    pub fn make(
+        &mut self,
+        key: Key<A>,
+        mut session: Session,
+        (now, settings): (u64, &Settings),
+        limit: usize,
+    ) -> Made {
+        if self.table.len() >= limit {
+            let Some(oldest) = self.table.oldest(TRANSIENT) else { return Made::Full };
+            self.remove(oldest);
+            if self.table.len() >= limit {
+                return Made::Full;
+            }
+        }
+        let timeout = session.wanted(key.protocol);
+        session.timeout = timeout as u8;
+        let ticks = settings.ticks(timeout);
+        let Some(at) = self.table.insert(key, session, tick(now), ticks) else {
+            return Made::Full;
+        };
+        self.table.renew(at, if timeout == Timeout::TcpTransient { TRANSIENT } else { LASTING });
+        self.added += 1;
+        Made::New
+    }
+
+    /// Removes a session.
+    pub fn remove(&mut self, at: u32) {
+        self.deleted += u64::from(self.table.remove(at).is_some());
+    }
+
+    /// Removes sessions whose time has ended, as far as the budget goes.
+    pub fn expire(&mut self, now: u64, mut budget: usize) {
+        while self.table.expire(tick(now), &mut budget).is_some() {
+            self.deleted += 1;
+        }
+    }
+
+    /// Removes the sessions of an interface, or all.
+    pub fn clear(&mut self, only: Option<u32>) {
+        for list in [TRANSIENT, LASTING] {
+            let of = |(at, key, _): (u32, &Key<A>, &Session)| {
+                only.is_none_or(|only| only == key.sw_if).then_some(at)
+            };
+            let all: Vec<u32> = self.table.iter(list).filter_map(of).collect();
+            all.into_iter().for_each(|at| self.remove(at));
+        }
+    }
+
+    /// The first sessions, each with the seconds that it has left.
+    pub fn list(&self, now: u64, most: usize) -> Vec<(Key<A>, Session, u64)> {
+        let all = [TRANSIENT, LASTING].into_iter().flat_map(|list| self.table.iter(list));
+        let row = |(at, key, session): (u32, &Key<A>, &Session)| {
+            let left = self.table.remaining(at, tick(now)).unwrap_or_default();
+            (*key, *session, left * TICK / 1_000_000_000)
+        };
+        all.take(most).map(row).collect()
+    }
+}
+
+/// A time of the instance's clock, as ticks.
+#[inline(always)]
+fn tick(now: u64) -> u32 {
+    (now / TICK) as u32
+}
+
+/// Sessions of one thread.
+pub struct ThreadSessions {
+    /// Of IPv4.
+    pub ip4: Flows<Ipv4Addr>,
+    /// Of IPv6.
+    pub ip6: Flows<Ipv6Addr>,
+}
+
+/// A protocol with sessions.
+pub trait Tracked: Family {
+    /// The sessions of this protocol.
+    fn flows(of: &mut ThreadSessions) -> &mut Flows<Self::Addr>;
+}
+
+impl Tracked for Ip4 {
+    #[inline(always)]
+    fn flows(of: &mut ThreadSessions) -> &mut Flows<Ipv4Addr> {
+        &mut of.ip4
+    }
+}
+
+impl Tracked for Ip6 {
+    #[inline(always)]
+    fn flows(of: &mut ThreadSessions) -> &mut Flows<Ipv6Addr> {
+        &mut of.ip6
+    }
+}
+
+/// Sessions of all threads. Each thread uses its own alone: the lock is never contended, and no
+/// thread waits for it.
+pub struct AllSessions(Vec<Mutex<ThreadSessions>>);
+
+impl Shared for AllSessions {
+    fn make(world: &World) -> Self {
+        let of = |thread| ThreadSessions { ip4: Flows::new(thread), ip6: Flows::new(thread) };
+        Self((0..world.threads()).map(|at| Mutex::new(of(ThreadIndex(at as u16)))).collect())
+    }
+}
+
+impl AllSessions {
+    /// The sessions of the calling thread; `None` for a caller that has them already.
+    #[inline(always)]
+    pub fn of(&self, thread: ThreadIndex) -> Option<MutexGuard<'_, ThreadSessions>> {
+        match self.0.get(thread.at())?.try_lock() {
+            Ok(sessions) => Some(sessions),
+            Err(TryLockError::Poisoned(sessions)) => Some(sessions.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Received packets in the fast path, many at a time: those that a rule permits, and those of
+//! sessions that are there.
+
+use crate::judge::Judge;
+use crate::list::{Direction, FindMany, List, Listed, find_variants};
+use crate::lookup::{BLOCK, NONE};
+use crate::node::{Place, RoutedIn};
+use crate::packet::{PacketUpper, Tuple};
+use crate::policy::Policy;
+use crate::rule::Action;
+use crate::session::{Key, Tracked};
+use graph::{Build, ChainStep, Cx, ErrorIndex, ThreadIndex, World, filled};
+use net::{PacketColumns, Stage};
+use wire::Address;
+
+/// The stage of `acl-plugin-in-{ip}-fa`.
+pub struct Permitted<F: Listed + Tracked> {
+    judge: Judge<F>,
+    find: FindMany<F>,
+    checked: ErrorIndex,
+    permit: ErrorIndex,
+    existing: ErrorIndex,
+    restarted: ErrorIndex,
+    thread: ThreadIndex,
+    tuples: [Tuple<F::Addr>; BLOCK],
+}
+
+impl<F: Listed + Tracked> Build for Permitted<F> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let node = filled(RoutedIn::NAME, F::IS_V6);
+        let of = |reason| world.reason_index(&node, reason).expect("a counter of this plugin");
+        let nothing =
+            Tuple { source: F::Addr::ZERO, destination: F::Addr::ZERO, upper: PacketUpper::NONE };
+        Self {
+            judge: Judge::new(world, thread),
+            find: find_variants::<F>().best(),
+            checked: of("checked packets"),
+            permit: of("ACL permit packets"),
+            existing: of("existing session packets"),
+            restarted: of("restart session timer"),
+            thread,
+            tuples: [nothing; BLOCK],
+        }
+    }
+}
+
+impl<F: Listed + Tracked> Stage<F> for Permitted<F> {
+    fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, F>,
+        _: ChainStep<'_>,
+        cx: &Cx<'_, false>,
+    ) -> u64 {
+        let policies = self.judge.policies.clone();
+        let Some(policy) = policies.get(packets.rx_if, cx.turn) else { return u64::MAX };
+        let Some(list) = policy.list(Direction::Input) else { return u64::MAX };
+        self.read(packets);
+        let passed = if policy.reflects() { self.by_sessions(policy, packets, cx) } else { 0 };
+        let passing = passed | self.by_rules((policy, list), packets, packets.which & !passed, cx);
+        let n = (passing & packets.which).count_ones().into();
+        cx.count_for(self.checked, n);
+        cx.count_for(self.permit, n);
+        passing
+    }
+}
+
+impl<F: Listed + Tracked> Permitted<F> {
+    /// Reads the packets that are left.
+    fn read(&mut self, packets: &mut PacketColumns<'_, F>) {
+        let (tuples, settings) = (&mut self.tuples, &self.judge.settings);
+        packets.mask(|packets, i| {
+            let tuple = crate::packet::read::<F>(packets.packet(i), &settings.skipped);
+            if let Some(tuple) = tuple {
+                tuples[i % BLOCK] = tuple;
+            }
+            true
+        });
+    }
+
+    /// A mask of packets of sessions that were judged by these lists.
+    fn by_sessions(
+        &mut self,
+        policy: &Policy,
+        packets: &mut PacketColumns<'_, F>,
+        cx: &Cx<'_, false>,
+    ) -> u64 {
+        let (sw_if, now) = (packets.rx_if, cx.now());
+        let all = self.judge.sessions.clone();
+        let Some(mut sessions) = all.of(self.thread) else { return 0 };
+        let (flows, settings) = (F::flows(&mut sessions), &self.judge.settings);
+        let mut restarted = 0;
+        let passed = packets.mask(|_, i| {
+            let tuple = &self.tuples[i % BLOCK];
+            let Some(key) = Key::of(tuple, sw_if, Direction::Input) else { return false };
+            // A flow has its session on the thread that owns it: it isn't found on others.
+            let Some((at, session)) = flows.find(&key, now) else { return false };
+            if session.generation != policy.generation {
+                return false;
+            }
+            let upper = (tuple.upper.protocol, tuple.upper.flags);
+            restarted += u64::from(flows.note(at, upper, Direction::Input, (now, settings)));
+            true
+        });
+        cx.count_for(self.existing, passed.count_ones().into());
+        cx.count_for(self.restarted, restarted);
+        passed
+    }
+
+    /// A mask of packets that rules permit without a session.
+    fn by_rules(
+        &mut self,
+        (policy, list): (&Policy, &List),
+        packets: &mut PacketColumns<'_, F>,
+        which: u64,
+        cx: &Cx<'_, false>,
+    ) -> u64 {
+        let n = BLOCK - which.leading_zeros() as usize;
+        let mut found = [NONE; BLOCK];
+        (self.find)(list, &self.tuples[..n], &mut found[..n], cx.turn);
+        let mut passing = 0;
+        for (i, found) in found.iter().enumerate().take(n) {
+            let Some(hit) = list.hit(*found) else { continue };
+            if which >> i & 1 == 0 || hit.action == Action::Deny {
+                continue;
+            }
+            // It may have a session on another thread, or make one.
+            if policy.reflects()
+                && Key::of(&self.tuples[i], packets.rx_if, Direction::Input).is_some()
+            {
+                continue;
+            }
+            let bytes = packets.lengths.get(i).copied().unwrap_or_default();
+            list.count(self.thread.at(), hit, bytes as usize);
+            passing |= 1 << i;
+        }
+        passing
+    }
+}
