@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The daemon as a process, and real Linux hosts around it.
 
+mod acl;
 mod af_xdp;
 mod api;
 mod bond;

@@ -61,6 +61,7 @@ pub static ALL: &[&Plugin] = &[
     &trace::PLUGIN,
     &classify::PLUGIN,
     &acl::PLUGIN,
+    &abf::PLUGIN,
     &pg::PLUGIN,
     &unittest::PLUGIN,
     &crate::api::PLUGIN,

@@ -147,6 +147,18 @@ pub const COMMANDS: &[Command<World>] = &[
     macip::cli::SHOW_ACL,
     macip::cli::SHOW_INTERFACE,
     Command {
+        path: "show acl-plugin lookup context",
+        usage: "[index <index:u32>]",
+        help: "Lists of ACLs of other features",
+        run: show::contexts,
+    },
+    Command {
+        path: "show acl-plugin lookup user",
+        usage: "[index <index:u32>]",
+        help: "Features with lists of ACLs",
+        run: show::context_users,
+    },
+    Command {
         path: "show acl-plugin memory",
         usage: "",
         help: "Memory of compiled lists",

@@ -4,7 +4,7 @@
 use crate::control::Acls;
 use crate::list::Direction;
 use crate::macip::control::MacipAcls;
-use crate::settings::{MOST_SESSIONS, Settings, Timeout};
+use crate::settings::{Settings, Timeout};
 use crate::switched::Whitelists;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
@@ -84,7 +84,7 @@ fn settings(settings: &Settings, config: &mut RunningConfig) {
         push(&words, settings.timeout(timeout), timeout.default());
     }
     let most = settings.most_sessions.load(Ordering::Relaxed);
-    push("session table max-entries", most, MOST_SESSIONS);
+    push("session table max-entries", most, settings.default_most_sessions);
     let is_on = |flag: &AtomicBool| u32::from(flag.load(Ordering::Relaxed));
     push("l4-match-nonfirst-fragment", is_on(&settings.match_fragments), 1);
     push("use-hash-acl-matching", is_on(&settings.hash_lookup), 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Operations on ACLs and interfaces, for commands and messages.
 
+use crate::context::{Contexts, Published};
 use crate::list::{Direction, List};
 use crate::policy::{Policies, Policy};
 use crate::rule::Rule;
@@ -35,6 +36,7 @@ pub const ACLS: usize = u8::MAX as usize;
 /// All that is configured.
 pub struct Acls {
     policies: Arc<Policies>,
+    contexts: Arc<Contexts>,
     settings: Arc<Settings>,
     control: Mutex<Control>,
 }
@@ -44,7 +46,7 @@ pub struct Acls {
 struct Control {
     acls: BTreeMap<u32, Acl>,
     interfaces: BTreeMap<SwIfIndex, Lists>,
-    /// ACLs of the contexts of other features, by the context's number.
+    /// Contexts of other features, by number.
     contexts: BTreeMap<u32, Context>,
     /// Lists that are in use, by their ACLs.
     compiled: HashMap<Vec<u32>, Weak<List>>,
@@ -53,20 +55,31 @@ struct Control {
     generation: u32,
 }
 
-/// An ordered list of ACLs of another feature.
+/// A list of ACLs of another feature.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The feature.
     pub user: &'static str,
-    /// What the feature has it for.
+    /// The object of the feature that it is for, as numbers that the feature chooses.
     pub purpose: [u32; 2],
-    /// Its ACLs.
-    pub acls: Vec<u32>,
+    /// Its ACLs in order, each with a value of the feature's.
+    pub acls: Vec<(u32, u32)>,
+}
+
+impl Context {
+    fn numbers(&self) -> Vec<u32> {
+        self.acls.iter().map(|(acl, _)| *acl).collect()
+    }
 }
 
 impl Shared for Acls {
     fn make(world: &World) -> Self {
-        Self { policies: world.get(), settings: world.get(), control: Mutex::default() }
+        Self {
+            policies: world.get(),
+            contexts: world.get(),
+            settings: world.get(),
+            control: Mutex::default(),
+        }
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
@@ -232,10 +245,72 @@ impl Acls {
         for (sw_if, lists) in interfaces {
             policies.push((sw_if, control.policy(world, &self.settings, &lists)?));
         }
+        let contexts: Vec<_> = control
+            .contexts
+            .iter()
+            .filter(|(_, context)| changed(&context.numbers()))
+            .map(|(number, context)| (*number, context.clone()))
+            .collect();
+        let mut published = Vec::with_capacity(contexts.len());
+        for (number, context) in contexts {
+            published.push((number, self.published(world, control, &context)?));
+        }
         for (sw_if, policy) in policies {
             self.policies.set(sw_if.0, policy);
         }
+        for (number, context) in published {
+            self.contexts.set(number, context);
+        }
         Ok(())
+    }
+
+    /// A context as workers read it; `None` without ACLs.
+    fn published(
+        &self,
+        world: &World,
+        control: &mut Control,
+        context: &Context,
+    ) -> Result<Option<Published>> {
+        let list = control.list(world, &self.settings, &context.numbers())?;
+        let values = context.acls.iter().map(|(_, value)| *value).collect();
+        Ok(list.map(|list| Published { list, values }))
+    }
+
+    /// Makes a context without ACLs for a feature, and returns its number.
+    pub fn make_context(&self, user: &'static str, purpose: [u32; 2]) -> u32 {
+        let mut control = self.control();
+        let free = (0..).find(|number| !control.contexts.contains_key(number));
+        let number = free.expect("fewer contexts than numbers");
+        control.contexts.insert(number, Context { user, purpose, acls: Vec::new() });
+        number
+    }
+
+    /// Replaces the ACLs of a context, each with its value.
+    ///
+    /// # Errors
+    /// A context or an ACL that isn't there (−6); a list that would take too much memory.
+    pub fn set_context(&self, world: &World, number: u32, acls: Vec<(u32, u32)>) -> Result<()> {
+        let mut control = self.control();
+        let Some(old) = control.contexts.get(&number) else {
+            let why = format!("there is no lookup context {number}");
+            return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
+        };
+        let context = Context { acls, ..old.clone() };
+        let published = self.published(world, &mut control, &context)?;
+        self.contexts.set(number, published);
+        control.contexts.insert(number, context);
+        Ok(())
+    }
+
+    /// Deletes a context.
+    pub fn delete_context(&self, number: u32) {
+        self.control().contexts.remove(&number);
+        self.contexts.set(number, None);
+    }
+
+    /// All contexts.
+    pub fn contexts(&self) -> Vec<(u32, Context)> {
+        self.control().contexts.iter().map(|(number, of)| (*number, of.clone())).collect()
     }
 
     /// Deletes an ACL.
@@ -262,7 +337,7 @@ impl Acls {
             }
         }
         if let Some((context, of)) =
-            control.contexts.iter().find(|(_, of)| of.acls.contains(&number))
+            control.contexts.iter().find(|(_, of)| of.numbers().contains(&number))
         {
             let why = format!("{} uses ACL {number} (lookup context {context})", of.user);
             return Err(Error::failed(why).retval(retval::ACL_IN_USE_BY_LOOKUP_CONTEXT));

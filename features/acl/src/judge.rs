@@ -95,7 +95,7 @@ impl<F: Listed + Tracked> Judge<F> {
     /// Judges a packet of an interface, whose list for this direction this is.
     #[inline(always)]
     pub fn judge(
-        &mut self,
+        &self,
         (policy, list): (&Policy, &List),
         tuple: &Tuple<F::Addr>,
         at: (u32, Direction),
@@ -112,7 +112,7 @@ impl<F: Listed + Tracked> Judge<F> {
     }
 
     fn with_sessions(
-        &mut self,
+        &self,
         (policy, list): (&Policy, &List),
         tuple: &Tuple<F::Addr>,
         (sw_if, direction): (u32, Direction),
@@ -124,8 +124,7 @@ impl<F: Listed + Tracked> Judge<F> {
         {
             return Verdict::Elsewhere;
         }
-        let all = self.sessions.clone();
-        let sessions = all.of(self.thread);
+        let sessions = self.sessions.of(self.thread);
         debug_assert!(sessions.is_some(), "nothing is judged while something is judged");
         let Some(mut sessions) = sessions else { return Verdict::Deny(None) };
         if let Some(key) = &key

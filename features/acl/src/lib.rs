@@ -30,6 +30,7 @@
 mod api;
 mod cli;
 mod config;
+mod context;
 pub mod control;
 mod examples;
 mod judge;
@@ -44,12 +45,16 @@ mod session;
 mod settings;
 mod show;
 mod stage;
+mod startup_conf;
 mod switched;
 #[cfg(feature = "tests")]
 mod tests;
 mod words;
 
+pub use context::Contexts;
+
 use ::graph::{Feature, NodeDef, Plugin, StateDef, rank};
+use ::startup::StartupDef;
 use node::{AclNode, RoutedIn, RoutedOut, SwitchedIn, SwitchedOut};
 use wire::{Ip4, Ip6};
 
@@ -69,11 +74,13 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[
         StateDef::of::<settings::Settings>(),
         StateDef::of::<policy::Policies>(),
+        StateDef::of::<context::Contexts>(),
         StateDef::of::<session::AllSessions>(),
         StateDef::of::<switched::Whitelists>(),
         StateDef::of::<control::Acls>(),
         StateDef::of::<macip::control::MacipAcls>(),
     ],
+    startup: &[StartupDef::of::<startup_conf::Startup>()],
     nodes: &[
         NodeDef::of::<AclNode<Ip4, RoutedIn>>(),
         NodeDef::of::<AclNode<Ip6, RoutedIn>>(),

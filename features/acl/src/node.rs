@@ -133,8 +133,7 @@ impl<F: Listed + Tracked, P: Place> Node for AclNode<F, P> {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let sw_if = interface(b, P::AT);
         let tuple = read::<F>(packet(b, P::AT), &self.judge.settings.skipped);
-        let policies = self.judge.policies.clone();
-        let Some(policy) = policies.get(sw_if, cx.turn) else { return To::Next };
+        let Some(policy) = self.judge.policies.get(sw_if, cx.turn) else { return To::Next };
         let Some(list) = policy.list(P::AT.direction) else { return To::Next };
         let (turn, now) = (cx.turn, cx.now());
         // A packet without a whole header matches no rule.

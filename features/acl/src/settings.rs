@@ -2,6 +2,7 @@
 //! Settings of sessions and matching.
 
 use crate::packet::Skipped;
+use crate::startup_conf::Startup;
 use graph::{Shared, World};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -35,7 +36,7 @@ impl Timeout {
     }
 }
 
-/// Sessions at most, at first.
+/// Sessions at most, if startup.conf names no other number.
 pub const MOST_SESSIONS: u32 = 500_000;
 
 /// The settings.
@@ -44,6 +45,8 @@ pub struct Settings {
     timeouts: [AtomicU32; 3],
     /// Sessions of all threads at most.
     pub most_sessions: AtomicU32,
+    /// The same at the start.
+    pub default_most_sessions: u32,
     /// Rules with a protocol are for later fragments too.
     pub match_fragments: AtomicBool,
     /// Matches of rules are counted.
@@ -58,10 +61,12 @@ pub struct Settings {
 }
 
 impl Shared for Settings {
-    fn make(_: &World) -> Self {
+    fn make(world: &World) -> Self {
+        let most = world.startup::<Startup>().most_sessions();
         Self {
             timeouts: Timeout::ALL.map(|timeout| AtomicU32::new(timeout.default())),
-            most_sessions: AtomicU32::new(MOST_SESSIONS),
+            most_sessions: AtomicU32::new(most),
+            default_most_sessions: most,
             match_fragments: AtomicBool::new(true),
             count_matches: AtomicBool::new(false),
             reclassify: AtomicBool::new(false),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The `show` commands.
 
-use crate::control::{Acl, Acls, Lists};
+use crate::control::{Acl, Acls, Context, Lists};
 use crate::list::{Direction, List};
 use crate::rule::{Networks, Rule, Upper};
 use crate::session::{AllSessions, Flows, Key, Session};
@@ -11,6 +11,7 @@ use cli::{Error, Matches, Output, Result, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -171,6 +172,35 @@ pub fn tables(w: &World, _: &Matches) -> Result<Output> {
         out.row([acls.join(",").into(), list.len().into(), list.memory().into(), makes.into()]);
         Ok(())
     }))
+}
+
+/// `show acl-plugin lookup context`.
+pub fn contexts(w: &World, m: &Matches) -> Result<Output> {
+    let only = m.opt::<u32>("index")?;
+    let table = cli::Table::new().right("Context").left("User").right("Object").left("ACLs");
+    let all = w.get::<Acls>().contexts();
+    Ok(table.list(all, move |_: &World, (number, of): (u32, Context), out: &mut Writer| {
+        if only.is_none_or(|only| only == number) {
+            let acls: Vec<_> = of.acls.iter().map(|(acl, _)| acl.to_string()).collect();
+            let object = of.purpose.map(|number| number.to_string()).join(" ");
+            out.row([number.into(), of.user.into(), object.into(), acls.join(",").into()]);
+        }
+        Ok(())
+    }))
+}
+
+/// `show acl-plugin lookup user`.
+pub fn context_users(w: &World, _: &Matches) -> Result<Output> {
+    let mut users: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for (_, context) in w.get::<Acls>().contexts() {
+        *users.entry(context.user).or_default() += 1;
+    }
+    let table = cli::Table::new().left("User").right("Contexts");
+    let write = |_: &World, (user, n): (&'static str, usize), out: &mut Writer| {
+        out.row([user.into(), n.into()]);
+        Ok(())
+    };
+    Ok(table.list(users.into_iter().collect::<Vec<_>>(), write))
 }
 
 /// A session, for people and programs.

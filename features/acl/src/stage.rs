@@ -6,7 +6,7 @@ use crate::judge::Judge;
 use crate::list::{Direction, FindMany, List, Listed, find_variants};
 use crate::lookup::{BLOCK, NONE};
 use crate::node::{Place, RoutedIn};
-use crate::packet::{PacketUpper, Tuple};
+use crate::packet::{PacketUpper, Tuple, read};
 use crate::policy::Policy;
 use crate::rule::Action;
 use crate::session::{Key, Tracked};
@@ -52,10 +52,16 @@ impl<F: Listed + Tracked> Stage<F> for Permitted<F> {
         _: ChainStep<'_>,
         cx: &Cx<'_, false>,
     ) -> u64 {
-        let policies = self.judge.policies.clone();
-        let Some(policy) = policies.get(packets.rx_if, cx.turn) else { return u64::MAX };
+        let policy = self.judge.policies.get(packets.rx_if, cx.turn);
+        let Some(policy) = policy else { return u64::MAX };
         let Some(list) = policy.list(Direction::Input) else { return u64::MAX };
-        self.read(packets);
+        let settings = &self.judge.settings;
+        // Headers are whole here.
+        packets.mask(|packets, i| {
+            let tuple = read::<F>(packets.packet(i), &settings.skipped);
+            tuple.into_iter().for_each(|tuple| self.tuples[i % BLOCK] = tuple);
+            true
+        });
         let passed = if policy.reflects() { self.by_sessions(policy, packets, cx) } else { 0 };
         let passing = passed | self.by_rules((policy, list), packets, packets.which & !passed, cx);
         let n = (passing & packets.which).count_ones().into();
@@ -66,28 +72,15 @@ impl<F: Listed + Tracked> Stage<F> for Permitted<F> {
 }
 
 impl<F: Listed + Tracked> Permitted<F> {
-    /// Reads the packets that are left.
-    fn read(&mut self, packets: &mut PacketColumns<'_, F>) {
-        let (tuples, settings) = (&mut self.tuples, &self.judge.settings);
-        packets.mask(|packets, i| {
-            let tuple = crate::packet::read::<F>(packets.packet(i), &settings.skipped);
-            if let Some(tuple) = tuple {
-                tuples[i % BLOCK] = tuple;
-            }
-            true
-        });
-    }
-
     /// A mask of packets of sessions that were judged by these lists.
     fn by_sessions(
-        &mut self,
+        &self,
         policy: &Policy,
         packets: &mut PacketColumns<'_, F>,
         cx: &Cx<'_, false>,
     ) -> u64 {
         let (sw_if, now) = (packets.rx_if, cx.now());
-        let all = self.judge.sessions.clone();
-        let Some(mut sessions) = all.of(self.thread) else { return 0 };
+        let Some(mut sessions) = self.judge.sessions.of(self.thread) else { return 0 };
         let (flows, settings) = (F::flows(&mut sessions), &self.judge.settings);
         let mut restarted = 0;
         let passed = packets.mask(|_, i| {
@@ -109,9 +102,9 @@ impl<F: Listed + Tracked> Permitted<F> {
 
     /// A mask of packets that rules permit without a session.
     fn by_rules(
-        &mut self,
+        &self,
         (policy, list): (&Policy, &List),
-        packets: &mut PacketColumns<'_, F>,
+        packets: &PacketColumns<'_, F>,
         which: u64,
         cx: &Cx<'_, false>,
     ) -> u64 {

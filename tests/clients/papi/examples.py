@@ -31,15 +31,15 @@ class Programs(unittest.TestCase):
     def test_a_module_that_is_not_built(self):
         """The package has no function for it, and the daemon says what it belongs to."""
         vpp = client()
-        vpp.connect("acl")
+        vpp.connect("dns")
         try:
-            self.assertFalse(hasattr(vpp.api, "acl_add_replace"))
-            self.assertEqual(vpp.validate_message_table(["acl_add_replace_ee5c2f18"]), ["acl_add_replace_ee5c2f18"])
+            self.assertFalse(hasattr(vpp.api, "dns_enable_disable"))
+            self.assertEqual(vpp.validate_message_table(["dns_enable_disable_8050327d"]), ["dns_enable_disable_8050327d"])
             rows = vpp.api.cli_inband(cmd="show api modules not-built").reply.splitlines()
-            self.assertIn(["acl", "acl_plugin.so"], [row.split() for row in rows])
-            refused = vpp.api.cli_inband(cmd="show acl-plugin acl")
+            self.assertIn(["dns", "dns_plugin.so"], [row.split() for row in rows])
+            refused = vpp.api.cli_inband(cmd="show dns cache")
             self.assertNotEqual(refused.retval, 0)
-            self.assertIn("acl_plugin.so", refused.reply)
+            self.assertIn("dns_plugin.so", refused.reply)
         finally:
             vpp.disconnect()
 

@@ -358,9 +358,9 @@ fn the_file_that_vpp_ships() {
     assert!(config.api_trace.on && config.socksvr.default && config.unix.full_coredump);
     let note =
         |text: &str| assert!(config.notes.iter().any(|n| n == text), "{text}: {:?}", config.notes);
-    note("acl-plugin: empty, and belongs to acl_plugin.so, which is not part of this build");
+    note("mactime: empty, and belongs to mactime_plugin.so, which is not part of this build");
     note("session: empty, and belongs to VPP's host stack, which is not part of this build");
-    assert_eq!(config.notes.len(), 12);
+    assert_eq!(config.notes.len(), 11);
 }
 
 /// Files of VPP's tutorials and of measurements that were published.
@@ -402,7 +402,7 @@ fn files_of_tutorials() {
         "crypto-engines { default { enable } }",
         "dpdk { dev 0000:00:08.0 }",
         "dpdk { dev default { num-rx-queues 3 } }",
-        "acl-plugin { use tuple merge 1 }",
+        "dns { max-cache-size 1024 }",
         "dhcp { server 10.0.0.1 }",
     ] {
         assert!(refused(section).contains("is not part of this build"), "{section}");
@@ -413,7 +413,7 @@ fn files_of_tutorials() {
     );
     assert_eq!(acl.plugins.missing(&["ping"]).collect::<Vec<_>>(), ["acl_plugin.so"]);
     assert!(
-        refused("unix { nodaemon }\nacl-plugin { use tuple merge 1 }")
-            .contains("startup.conf:2:1: section `acl-plugin`")
+        refused("unix { nodaemon }\ndns { max-cache-size 1024 }")
+            .contains("startup.conf:2:1: section `dns`")
     );
 }
