@@ -26,6 +26,10 @@ fn messages(m: &mut Messages<World>) {
     m.call(|_: &World, _: &Client<'_>, _: AclPluginGetVersion| {
         Ok(AclPluginGetVersionReply { major: VERSION.0, minor: VERSION.1 })
     });
+    m.call(|_: &World, caller: &Client<'_>, _: AclPluginControlPing| {
+        let (client_index, vpe_pid) = (caller.client, std::process::id());
+        Ok(AclPluginControlPingReply { client_index, vpe_pid })
+    });
     m.call(|w: &World, _: &Client<'_>, _: AclPluginGetConnTableMaxEntries| {
         let most = w.get::<Settings>().most_sessions.load(Ordering::Relaxed).into();
         Ok(AclPluginGetConnTableMaxEntriesReply { conn_table_max_entries: most })
@@ -134,6 +138,10 @@ msg::messages! {
     AclPluginGetVersion,
     /// The version.
     AclPluginGetVersionReply,
+    /// Asks for an answer: all requests before it are answered by then.
+    AclPluginControlPing,
+    /// The answer.
+    AclPluginControlPingReply,
     /// Asks how many sessions there may be.
     AclPluginGetConnTableMaxEntries,
     /// Sessions at most.

@@ -416,7 +416,8 @@ impl Acls {
     /// Appends an ACL to a list of an interface, or takes it out.
     ///
     /// # Errors
-    /// As [`Self::set_lists`]; an ACL that is in the list already (−142, −143), or isn't in it (−6).
+    /// As [`Self::set_lists`]; an ACL that is in the list already (−142, −143), or isn't in it
+    /// (−6).
     pub fn apply(
         &self,
         world: &World,

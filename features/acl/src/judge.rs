@@ -210,10 +210,9 @@ impl<F: Listed + Tracked> Judge<F> {
         stays
     }
 
-    /// Ends sessions of this thread whose time has ended.
-    pub fn expire(&self, now: u64, budget: usize) {
-        if let Some(mut sessions) = self.sessions.of(self.thread) {
-            F::flows(&mut sessions).expire(now, budget);
-        }
+    /// Ends sessions of this thread whose time has ended, as [`Flows::expire`].
+    pub fn expire(&self, now: u64, budget: usize) -> bool {
+        let sessions = self.sessions.of(self.thread);
+        sessions.is_some_and(|mut sessions| F::flows(&mut sessions).expire(now, budget))
     }
 }

@@ -177,8 +177,8 @@ impl<F: Listed + Tracked, P: Place> Node for AclNode<F, P> {
     }
 
     fn tick(&mut self, cx: &mut Cx<'_, false>) {
-        if P::AT == RoutedIn::AT {
-            self.judge.expire(cx.now(), AT_A_TICK);
+        if P::AT == RoutedIn::AT && self.judge.expire(cx.now(), AT_A_TICK) {
+            cx.again();
         }
     }
 }

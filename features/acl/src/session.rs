@@ -254,11 +254,13 @@ impl<A: Address> Flows<A> {
         self.deleted += u64::from(self.table.remove(at).is_some());
     }
 
-    /// Removes sessions whose time has ended, as far as the budget goes.
-    pub fn expire(&mut self, now: u64, mut budget: usize) {
+    /// Removes sessions whose time has ended, as far as the budget goes. Returns true if it is
+    /// spent: there may be more.
+    pub fn expire(&mut self, now: u64, mut budget: usize) -> bool {
         while self.table.expire(tick(now), &mut budget).is_some() {
             self.deleted += 1;
         }
+        budget == 0
     }
 
     /// Removes the sessions of an interface, or all.

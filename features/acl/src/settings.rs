@@ -36,9 +36,6 @@ impl Timeout {
     }
 }
 
-/// Sessions at most, if startup.conf names no other number.
-pub const MOST_SESSIONS: u32 = 500_000;
-
 /// The settings.
 pub struct Settings {
     /// Seconds, by [`Timeout`].

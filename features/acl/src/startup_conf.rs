@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The section `acl-plugin` of startup.conf.
 
-use crate::settings::MOST_SESSIONS;
 use startup::section::{GROWS, NUMBER, SIZE, within};
 use startup::{Section, Word};
 
+/// Sessions at most, if startup.conf names no other number.
+const MOST_SESSIONS: u32 = 500_000;
 /// Without effect: lookups take the same time for any number of rules.
 const FLAT: &str = "not needed: the time of a lookup doesn't depend on the number of rules";
 

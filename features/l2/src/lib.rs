@@ -27,8 +27,9 @@
 //! entries.
 //!
 //! Features of other plugins attach themselves by `register_input` and `register_output`: input
-//! ACL, classification. A feature of what frames carry, such as IPv4, is on an arc. A port can be cross-connected with an interface behind which such a feature
-//! takes the frames (`Bridge::set_sink`).
+//! ACL, classification. A feature of what frames carry, such as IPv4, is on an arc. A port can be
+//! cross-connected with an interface behind which such a feature takes the frames
+//! (`Bridge::set_sink`).
 //!
 //! Storm control (`storm`) limits the frames that a port floods. ARP and ND termination
 //! (`termination`) answers for known hosts.

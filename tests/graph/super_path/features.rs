@@ -26,6 +26,12 @@ pub const TABLES: &[&str] = &[
     "classify session table-index 0 match l3 ip4 dst 22.0.0.9 proto 17 acl-hit-next permit",
     "classify table mask l2 src proto l3 ip4 ttl current-data-flag 1 current-data-offset -14 \
      acl-miss-next permit",
+    "set acl-plugin acl permit+reflect proto udp dport 0-40000, deny proto tcp dport 0-100, \
+     permit, permit+reflect src ::/0 dst ::/0 proto tcp, permit src ::/0 dst ::/0",
+    "set acl-plugin acl deny src 10.9.9.0/24, permit, deny src ::/0 dst ::/0 proto 17 sport 7, \
+     permit src ::/0 dst ::/0",
+    "set acl-plugin acl deny proto udp sport 0-2000, permit proto icmp sport 0-8",
+    "set acl-plugin counters enable",
 ];
 
 /// Features, on and off. Those that stay the same beside each other.
@@ -64,6 +70,11 @@ pub const FEATURES: &[[&str; 2]] = &[
         "set interface output acl intfc e3 ip4-table 0",
         "set interface output acl intfc e3 ip4-table 0 del",
     ],
+    ["set acl-plugin interface e1 input acl 0", "set acl-plugin interface e1 input acl 0 del"],
+    ["set acl-plugin interface e1 output acl 2", "set acl-plugin interface e1 output acl 2 del"],
+    ["set acl-plugin interface e2 input acl 1", "set acl-plugin interface e2 input acl 1 del"],
+    ["set acl-plugin interface e3 output acl 0", "set acl-plugin interface e3 output acl 0 del"],
+    ["set acl-plugin interface e1.7 input acl 0", "set acl-plugin interface e1.7 input acl 0 del"],
     ["l3xc add e4 via 10.0.3.2 e3", "l3xc del e4"],
     ["set urpf ip4 tx loose e2", "set urpf ip4 tx off e2"],
     ["set urpf ip6 tx strict e3", "set urpf ip6 tx off e3"],
