@@ -60,6 +60,7 @@ pub static ALL: &[&Plugin] = &[
     &pcap_interface::PLUGIN,
     &trace::PLUGIN,
     &classify::PLUGIN,
+    &classify::REDIRECT,
     &acl::PLUGIN,
     &abf::PLUGIN,
     &pg::PLUGIN,

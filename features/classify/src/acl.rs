@@ -121,7 +121,10 @@ impl Lookup {
     pub fn note(&self, b: &mut Buffer, verdict: &Verdict<'_>) -> bool {
         let Some((_, session)) = verdict.session else { return true };
         if let Some(field) = self.field {
-            let metadata = if let Action::Metadata(n) = session.action { n } else { 0 };
+            let metadata = match session.action {
+                Action::Metadata(n) | Action::Redirect(n) => n,
+                _ => 0,
+            };
             b.set_field(field, Classified { opaque: session.opaque, metadata });
         }
         session.advance == 0 || advance(b, session.advance)

@@ -103,6 +103,8 @@ fn session(world: &World, words: &str, session: &Session) -> String {
             line += &format!(" action set-ip{}-fib-id {id}", if *v6 { 6 } else { 4 })
         }
         Action::Metadata(n) => line += &format!(" action set-sr-policy-index {n}"),
+        // Saved with its paths.
+        Action::Redirect(_) => {}
     }
     line
 }
@@ -153,6 +155,9 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         else {
             return;
         };
+        if let Action::Redirect(_) = entry.value.action {
+            return;
+        }
         let words =
             session_words(index, info.table.skipped(), &entry.key.bytes(info.table.vectors));
         lines.push(session(world, &words, &entry.value), format!("{words} del"));

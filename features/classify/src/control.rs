@@ -61,6 +61,8 @@ pub enum ActionConfig {
     Fib(bool, u32),
     /// Packets keep this number.
     Metadata(u32),
+    /// Packets take the paths of this forwarding object.
+    Redirect(u32),
 }
 
 /// A copy of a table's state, for commands and the API.
@@ -178,6 +180,9 @@ impl Control {
         }
         if let Some(first) = self.filters.values().find(|first| own(first)) {
             return Some((*first, "it is a filter of traces or captures".into()));
+        }
+        if let Some(held) = self.held.keys().find(|table| own(table)) {
+            return Some((*held, "it has sessions that are redirected".into()));
         }
         let routed = all.iter().find(|index| Objects::is_used(world, &CLASSIFIED, **index));
         routed.map(|index| (*index, "a route leads to it".into()))
@@ -367,6 +372,22 @@ impl Classifier {
         self.release(world, old.action)
     }
 
+    /// Keeps a table from being deleted, until [`Self::let_table_go`] was called as often.
+    pub fn hold_table(&self, index: u32) {
+        *self.control().held.entry(index).or_default() += 1;
+    }
+
+    /// See [`Self::hold_table`].
+    pub fn let_table_go(&self, index: u32) {
+        let mut control = self.control();
+        if let Some(held) = control.held.get_mut(&index) {
+            *held -= 1;
+            if *held == 0 {
+                control.held.remove(&index);
+            }
+        }
+    }
+
     /// Creates the table of routes that an action names if it doesn't exist, and takes a reference
     /// on it.
     fn hold(&self, world: &World, action: ActionConfig) -> Result<Action> {
@@ -381,6 +402,7 @@ impl Classifier {
         let (v6, id) = match action {
             ActionConfig::None => return Ok(Action::None),
             ActionConfig::Metadata(n) => return Ok(Action::Metadata(n)),
+            ActionConfig::Redirect(n) => return Ok(Action::Redirect(n)),
             ActionConfig::Fib(v6, id) => (v6, id),
         };
         let index = if v6 { add::<Ip6>(world, id)? } else { add::<Ip4>(world, id)? };

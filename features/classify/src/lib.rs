@@ -42,6 +42,7 @@ mod filters;
 mod hook;
 mod key;
 mod object;
+mod redirect;
 mod route;
 mod show;
 mod state;
@@ -54,6 +55,7 @@ mod trace;
 mod words;
 
 pub use acl::Classified;
+pub use redirect::REDIRECT;
 
 use acl::{Acl, InputAcl, OutputAcl, PassingAcl, PuntAcl};
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};

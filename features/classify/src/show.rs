@@ -105,7 +105,7 @@ fn one(info: &TableInfo, at: u32, session: &EntryInfo<Session>, out: &mut Writer
     let (number, metadata) = match action {
         Action::None => (0, 0),
         Action::Fib { v6, id, .. } => (1 + u8::from(*v6), *id),
-        Action::Metadata(n) => (3, *n),
+        Action::Metadata(n) | Action::Redirect(n) => (3, *n),
     };
     let (key, seconds) = (to_hex(&key.bytes(info.table.vectors)), *last_heard as f64 / 1e9);
     out.text(|text| {
@@ -120,6 +120,7 @@ fn one(info: &TableInfo, at: u32, session: &EntryInfo<Session>, out: &mut Writer
             Action::Fib { v6: false, .. } => "set-ip4-fib-id",
             Action::Fib { v6: true, .. } => "set-ip6-fib-id",
             Action::Metadata(_) => "set-sr-policy-index",
+            Action::Redirect(_) => "redirect",
         };
         json!({
             "table": info.index,

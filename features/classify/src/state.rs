@@ -114,6 +114,8 @@ pub struct Control {
     pub filters: BTreeMap<FilterOf, u32>,
     /// Tables of routes that sessions need, by family and id.
     pub fibs: BTreeMap<(bool, u32), ReferencedTable>,
+    /// Sessions of tables that other features have made and rely on, by table.
+    pub held: BTreeMap<u32, usize>,
     /// Slots of [`Classifier::vrfs`] that were used and are free.
     pub free_vrfs: Vec<u32>,
     /// Sessions of deleted tables that aren't removed yet, with the index of the next one.

@@ -28,6 +28,9 @@ pub enum Action {
     },
     /// The packet keeps this number: the index of a segment routing policy.
     Metadata(u32),
+    /// The packet takes paths of its own: the index of their forwarding object. The session is
+    /// saved with the paths.
+    Redirect(u32),
 }
 
 /// The next node and the actions of a session.

@@ -73,6 +73,7 @@ impl Trace for AclTrace {
                 write!(f, "set-ip{v}-fib, table {id}, fib_index {fib}")
             }
             Action::Metadata(n) => write!(f, "set-metadata, metadata {n}, fib_index {fib}"),
+            Action::Redirect(n) => write!(f, "redirect, lb-index {n}"),
         }
     }
 }

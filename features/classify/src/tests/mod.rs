@@ -6,11 +6,12 @@ mod filters;
 mod hostile;
 mod limits;
 mod oracle;
+mod redirect;
 mod show;
 mod switched;
 mod words;
 
-use crate::PLUGIN;
+use crate::{PLUGIN, REDIRECT};
 use graph::Plugin;
 use net::drive::{Rig, port_mac};
 use net::{Neighbor, Neighbors};
@@ -29,6 +30,7 @@ static PLUGINS: &[&Plugin] = &[
     &l2::PLUGIN,
     &::trace::PLUGIN,
     &PLUGIN,
+    &REDIRECT,
 ];
 
 fn neighbor(i: usize) -> MacAddr {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use super::control::{Redirect, Redirects};
+use crate::words::{self, match_usage, to_hex};
+use cli::{Command, Error, Matches, Output, Result, Writer};
+use fib::paths;
+use graph::World;
+use net::{Interfaces, Path, TableIndex};
+use serde_json::json;
+use std::fmt::Write;
+use std::net::IpAddr;
+use wire::{Ip4, Ip6};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "ip session redirect",
+        usage: concat!(
+            "[add|del] [punt] [ip4|ip6] table <table:u32> [",
+            match_usage!(),
+            "] [opaque-index <opaque:u32>] [{",
+            fib::path_usage!(),
+            "}...]"
+        ),
+        help: "Send packets of a classifier session by paths of their own, or end that",
+        run: redirect,
+    },
+    Command {
+        path: "show ip session redirect",
+        usage: "[all | table <table:u32>]",
+        help: "Classifier sessions whose packets take paths of their own",
+        run: show,
+    },
+];
+
+/// Returns true if a path without its protocol's word is one of IPv6.
+fn is_v6(path: &Matches) -> bool {
+    let nexthop = path.get::<IpAddr>("nexthop").is_some_and(|nexthop| nexthop.is_ipv6());
+    nexthop || path.flag("rx-ip6") || path.has("lookup6") || path.has("source-lookup6")
+}
+
+fn redirect(w: &World, m: &Matches) -> Result<Output> {
+    let table = m.req("table")?;
+    let matched = words::matched(m)?
+        .ok_or_else(|| Error::usage("expected the session: `match …' behind the table"))?;
+    let redirects = w.get::<Redirects>();
+    if m.flag("del") {
+        redirects.delete(w, table, &matched).map_err(|e| e.at(m.span("table")))?;
+        return Ok(Output::empty());
+    }
+    let v6 = m.flag("ip6") || !m.flag("ip4") && m.groups("via").any(|path| is_v6(&path));
+    let read = |path: Matches| -> Result<Path> {
+        if v6 {
+            paths::read::<Ip6>(w, &path, TableIndex::DEFAULT)
+        } else {
+            paths::read::<Ip4>(w, &path, TableIndex::DEFAULT)
+        }
+    };
+    let paths = m.groups("via").map(read).collect::<Result<_>>()?;
+    let opaque = m.opt("opaque")?.unwrap_or(u32::MAX);
+    let redirect = Redirect { opaque, is_punt: m.flag("punt"), v6, matched, paths };
+    redirects.set(w, table, redirect).map_err(|e| e.at(m.span("table")))?;
+    Ok(Output::empty())
+}
+
+/// The paths of a redirect, as commands take them.
+pub fn path_words(w: &World, redirect: &Redirect) -> Vec<String> {
+    let (interfaces, ids) = (w.get::<Interfaces>(), paths::Ids::new(w));
+    let words = |path: &Path| match redirect.v6 {
+        true => paths::words::<Ip6>(&interfaces, &ids, TableIndex::DEFAULT, path),
+        false => paths::words::<Ip4>(&interfaces, &ids, TableIndex::DEFAULT, path),
+    };
+    redirect.paths.iter().map(words).collect()
+}
+
+fn show(w: &World, m: &Matches) -> Result<Output> {
+    let only = m.opt::<u32>("table")?;
+    let mut all = w.get::<Redirects>().list();
+    all.retain(|(table, _)| only.is_none_or(|only| only == *table));
+    let all = all.into_iter().enumerate();
+    Ok(Output::list(all, |w: &World, (at, (table, redirect)), out: &mut Writer| {
+        let paths = path_words(w, &redirect);
+        let kind = if redirect.is_punt { "punt" } else { "acl" };
+        let version = if redirect.v6 { "ip6" } else { "ip4" };
+        let matched = to_hex(&redirect.matched);
+        out.text(|text| {
+            let opaque = redirect.opaque as i32;
+            // Writing to a String can't fail.
+            let _ = writeln!(
+                text,
+                "[{at}] table {table} {kind} {version} opaque_index {opaque} match {matched}"
+            );
+            paths.iter().for_each(|path| _ = writeln!(text, "  {path}"));
+        });
+        out.value(|| {
+            json!({
+                "table": table, "kind": kind, "protocol": version, "opaque_index": redirect.opaque,
+                "match": matched, "paths": paths,
+            })
+        });
+        Ok(())
+    }))
+}
