@@ -44,7 +44,7 @@ msg::messages! {
     IpSessionRedirectDetails,
 }
 
-/// What a request says beside match and paths.
+/// The part of a request beside match and paths.
 struct Given {
     opaque: u32,
     is_punt: bool,
