@@ -40,6 +40,11 @@ pub struct Table {
     pub paths: usize,
     /// Packets have [`SENDERS`] sources, with a route back, and strict uRPF is on.
     pub urpf: bool,
+    /// Packets have [`SENDERS`] sources, and are held against so many rules of an ACL, of which the
+    /// last one permits them. 0 for no ACL.
+    pub rules: usize,
+    /// The last rule makes a session of each flow.
+    pub reflect: bool,
     /// Packets arrive and leave on sub-interfaces with one tag each; the number of VLANs on input,
     /// used in rotation. 0 for no tags.
     pub vlans: u16,
@@ -48,7 +53,16 @@ pub struct Table {
 impl Table {
     /// One output, one path for each route, no feature.
     fn of(family: Family, routes: usize) -> Self {
-        Self { family, routes, outputs: 1, paths: 1, urpf: false, vlans: 0 }
+        Self {
+            family,
+            routes,
+            outputs: 1,
+            paths: 1,
+            urpf: false,
+            rules: 0,
+            reflect: false,
+            vlans: 0,
+        }
     }
 }
 
@@ -161,6 +175,18 @@ pub fn all() -> Vec<Scenario> {
         let checked = Scenario::new(table, Uniform, 256, true, figure(77.0), figure(50.0));
         all.push(Scenario { target: figure(62.0), ..checked.clone().by_the_graph() });
         all.push(checked);
+        for (rules, reflect, peer, target) in [
+            (1, false, Some(136.0), Some(54.0)),
+            (50, false, Some(150.0), Some(60.0)),
+            (1000, false, Some(227.0), Some(91.0)),
+            (10_000, false, None, None),
+            (100_000, false, None, None),
+            (50, true, Some(106.0), Some(53.0)),
+        ] {
+            let table = Table { rules, reflect, ..Table::of(family, 1) };
+            let known = |clocks: Option<f64>| clocks.filter(|_| family == Ip4);
+            all.push(Scenario::new(table, Uniform, 256, true, known(peer), known(target)));
+        }
         let table = Table { vlans: 1, ..Table::of(family, 1) };
         let tagged = Scenario::new(table, Uniform, 256, true, figure(71.0), figure(45.0));
         let table = Table { vlans: 16, ..table };
@@ -249,6 +275,12 @@ impl Scenario {
         }
         if table.urpf {
             name += "-urpf";
+        }
+        if table.rules > 0 {
+            name += &format!("-acl-{}", short(table.rules));
+        }
+        if table.reflect {
+            name += "-reflect";
         }
         match table.vlans {
             0 => {}

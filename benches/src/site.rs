@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use testkit::internet::{self, HOPS, Internet, Traffic};
-use testkit::pkt;
+use testkit::{Rng, pkt};
 use wire::{EtherType, Ip4, Ip6, MacAddr, Prefix};
 
 /// Buffers of an instance.
@@ -217,6 +217,12 @@ impl Site {
             self.command(&format!("ip route add {} via pg{input}", F::SENDERS))?;
             self.command(&format!("set urpf {family} rx strict pg{input}"))?;
         }
+        if self.table.rules > 0 {
+            let input = outputs + 1;
+            let rules = rules::<F>(self.table.rules, self.table.reflect);
+            self.command(&format!("set acl-plugin acl {rules}"))?;
+            self.command(&format!("set acl-plugin interface pg{input} input acl 0"))?;
+        }
         let hops = if self.table.routes <= FEW { 1 } else { HOPS };
         let neighbors = self.world.get::<Neighbors>();
         for (at, sw_if) in self.outputs.iter().enumerate() {
@@ -390,11 +396,34 @@ fn routes<F: Side>(n: usize) -> Vec<internet::Route<F::Addr>> {
     (0..n).filter_map(one).collect()
 }
 
+/// Rules of an ACL: all but the last one deny, and match none of the packets, by their ports alone.
+fn rules<F: Side>(n: usize, reflect: bool) -> String {
+    let mut rng = Rng::new(4);
+    let (from, to) = (F::bits(F::sender(Some(0))), F::bits(F::space()[1].addr()));
+    let mut network = |near: u128| {
+        let len = F::BITS / 8 * 3 + 1 + rng.below(usize::from(F::BITS / 4)) as u8;
+        let bits = near ^ (rng.next() as u128 & 0xf_ffff) << (128 - u32::from(F::BITS));
+        Prefix::new(<F as Internet>::addr(bits), len).map(|prefix| prefix.network())
+    };
+    let mut all: Vec<String> = (1..n)
+        .filter_map(|i| {
+            let (source, destination) = (network(from)?, network(to)?);
+            let (protocol, port) = (if i % 2 == 0 { 6 } else { 17 }, 1 + i % 1023);
+            Some(format!("deny src {source} dst {destination} proto {protocol} dport {port}"))
+        })
+        .collect();
+    let (verdict, any) =
+        (if reflect { "permit+reflect" } else { "permit" }, Prefix::<F::Addr>::DEFAULT);
+    all.push(format!("{verdict} src {any} dst {any}"));
+    all.join(", ")
+}
+
 fn packets<F: Side>(table: Table, traffic: Traffic, mac: MacAddr) -> pg::Packets {
     let routes = routes::<F>(table.routes);
     let count = if traffic == Traffic::OneFlow { 1 } else { PACKETS };
     let all = internet::destinations::<F>(&routes, traffic, count, 2);
-    let sender = |i: usize| F::sender(table.urpf.then_some(i % SENDERS));
+    let many = table.urpf || table.rules > 0;
+    let sender = |i: usize| F::sender(many.then_some(i % SENDERS));
     let packet = |(i, to)| {
         let mut packet = F::packet(sender(i), to, mac);
         if table.vlans > 0 {

@@ -35,6 +35,16 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// By the first rule that matches, without sessions.
+    #[inline(always)]
+    pub fn of_rule(hit: Option<Hit>) -> Self {
+        match hit {
+            Some(hit) if hit.action == Action::Deny => Self::Deny(Some(hit)),
+            Some(hit) => Self::Permit(hit),
+            None => Self::Deny(None),
+        }
+    }
+
     /// The rule that has decided.
     #[inline(always)]
     pub fn hit(&self) -> Option<Hit> {
@@ -104,11 +114,7 @@ impl<F: Listed + Tracked> Judge<F> {
         if policy.reflects() {
             return self.with_sessions((policy, list), tuple, at, (turn, now));
         }
-        match list.find::<F>(tuple, turn) {
-            Some(hit) if hit.action == Action::Deny => Verdict::Deny(Some(hit)),
-            Some(hit) => Verdict::Permit(hit),
-            None => Verdict::Deny(None),
-        }
+        Verdict::of_rule(list.find::<F>(tuple, turn))
     }
 
     fn with_sessions(

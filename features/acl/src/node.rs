@@ -2,13 +2,16 @@
 //! The nodes of IP packets: `acl-plugin-in-ip4-fa` and its kind.
 
 use crate::judge::{Judge, Verdict};
-use crate::list::{Direction, Hit, Listed};
+use crate::list::{Direction, FindMany, Hit, List, Listed, find_variants};
+use crate::lookup::{BLOCK, NONE};
 use crate::packet::{Part, Tuple, read};
 use crate::session::{AT_A_TICK, Tracked};
 use buffer::{Buffer, Owned};
-use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, Vector, World};
+use simd::Isa;
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::Range;
 use wire::Ethernet;
 
 /// Where a node stands.
@@ -92,12 +95,17 @@ pub enum To {
 /// A node.
 pub struct AclNode<F: Listed + Tracked, P> {
     judge: Judge<F>,
+    find: FindMany<F>,
     place: std::marker::PhantomData<fn() -> P>,
 }
 
 impl<F: Listed + Tracked, P: Place> Build for AclNode<F, P> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { judge: Judge::new(world, thread), place: std::marker::PhantomData }
+        Self {
+            judge: Judge::new(world, thread),
+            find: find_variants::<F>().best(),
+            place: std::marker::PhantomData,
+        }
     }
 }
 
@@ -123,6 +131,79 @@ fn packet(b: &Buffer, at: At) -> &[u8] {
     b.data().get(start..).unwrap_or_default()
 }
 
+/// The edge of a packet, for which all is counted. What another thread judges is counted there.
+#[inline(always)]
+fn conclude<const TRACED: bool>(
+    b: &Buffer,
+    list: &List,
+    verdict: Verdict,
+    cx: &mut Cx<'_, TRACED>,
+) -> To {
+    if verdict == Verdict::Elsewhere {
+        return To::Elsewhere;
+    }
+    cx.count(To::Checked, 1);
+    if let Some(hit) = verdict.hit() {
+        list.count(cx.thread().at(), hit, b.packet_len());
+    }
+    match verdict {
+        Verdict::Deny(_) => return To::Deny,
+        Verdict::Full(_) => return To::TooMany,
+        Verdict::Session { restarted } => {
+            cx.count(To::Existing, 1);
+            cx.count(To::Restarted, restarted.into());
+        }
+        Verdict::New(_) => cx.count(To::New, 1),
+        Verdict::Permit(_) | Verdict::Elsewhere => {}
+    }
+    cx.count(To::Permit, 1);
+    To::Next
+}
+
+impl<F: Listed + Tracked, P: Place> AclNode<F, P> {
+    /// Judges packets of one interface, [`BLOCK`] at most.
+    fn block(
+        &mut self,
+        v: &mut Vector<'_, To>,
+        range: Range<usize>,
+        sw_if: u32,
+        cx: &mut Cx<'_, false>,
+    ) {
+        let policy = self.judge.policies.get(sw_if, cx.turn);
+        let list = policy.and_then(|policy| policy.list(P::AT.direction));
+        let (Some(policy), Some(list)) = (policy, list) else {
+            return range.for_each(|i| v.set(i, To::Next));
+        };
+        let mut tuples = [Tuple::<F::Addr>::NOTHING; BLOCK];
+        let mut whole = 0_u64;
+        let packets = v.range_mut_ahead(range.start, range.end);
+        for (i, (b, tuple)) in packets.zip(&mut tuples).enumerate() {
+            if let Some(read) = read::<F>(packet(b, P::AT), &self.judge.settings.skipped) {
+                *tuple = read;
+                whole |= 1 << i;
+            }
+        }
+        let mut found = [NONE; BLOCK];
+        if !policy.reflects() {
+            (self.find)(list, &tuples[..range.len()], &mut found[..range.len()], cx.turn);
+        }
+        let packets = range.clone().zip(tuples.iter().zip(&found)).enumerate();
+        for (bit, (i, (tuple, found))) in packets {
+            // A packet without a whole header matches no rule.
+            let verdict = if whole >> bit & 1 == 0 {
+                Verdict::Deny(None)
+            } else if policy.reflects() {
+                let at = (sw_if, P::AT.direction);
+                self.judge.judge((policy, list), tuple, at, (cx.turn, cx.now()))
+            } else {
+                Verdict::of_rule(list.hit(*found))
+            };
+            let to = conclude(v.get(i), list, verdict, cx);
+            v.set(i, to);
+        }
+    }
+}
+
 impl<F: Listed + Tracked, P: Place> Node for AclNode<F, P> {
     const NAME: &'static str = P::NAME;
     const V6: Option<bool> = Some(F::IS_V6);
@@ -135,36 +216,29 @@ impl<F: Listed + Tracked, P: Place> Node for AclNode<F, P> {
         let tuple = read::<F>(packet(b, P::AT), &self.judge.settings.skipped);
         let Some(policy) = self.judge.policies.get(sw_if, cx.turn) else { return To::Next };
         let Some(list) = policy.list(P::AT.direction) else { return To::Next };
-        let (turn, now) = (cx.turn, cx.now());
         // A packet without a whole header matches no rule.
         let verdict = tuple.map_or(Verdict::Deny(None), |tuple| {
-            self.judge.judge((policy, list), &tuple, (sw_if, P::AT.direction), (turn, now))
+            let at = (sw_if, P::AT.direction);
+            self.judge.judge((policy, list), &tuple, at, (cx.turn, cx.now()))
         });
-        if verdict == Verdict::Elsewhere {
-            // Counted and traced there.
-            return To::Elsewhere;
-        }
-        cx.count(To::Checked, 1);
-        if TRACED {
+        if TRACED && verdict != Verdict::Elsewhere {
             let acl = |hit: Hit| list.acls.get(usize::from(hit.position)).copied();
             let rule = verdict.hit().and_then(|hit| Some((acl(hit)?, hit.rule)));
             cx.trace(b, AclTrace::new(sw_if, rule, &verdict, tuple));
         }
-        if let Some(hit) = verdict.hit() {
-            list.count(cx.thread().at(), hit, b.packet_len());
+        conclude(b, list, verdict, cx)
+    }
+
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let mut from = 0;
+        while from < v.len() {
+            let sw_if = interface(v.get(from), P::AT);
+            let end = v.len().min(from + BLOCK);
+            let other = (from + 1..end).find(|i| interface(v.get(*i), P::AT) != sw_if);
+            let to = other.unwrap_or(end);
+            self.block(v, from..to, sw_if, cx);
+            from = to;
         }
-        match verdict {
-            Verdict::Deny(_) => return To::Deny,
-            Verdict::Full(_) => return To::TooMany,
-            Verdict::Session { restarted } => {
-                cx.count(To::Existing, 1);
-                cx.count(To::Restarted, restarted.into());
-            }
-            Verdict::New(_) => cx.count(To::New, 1),
-            Verdict::Permit(_) | Verdict::Elsewhere => {}
-        }
-        cx.count(To::Permit, 1);
-        To::Next
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {

@@ -3,7 +3,7 @@
 
 use crate::rule::Match;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wire::{Header, Ip6Fragment, IpHeader, IpProtocol};
+use wire::{Address, Header, Ip6Fragment, IpHeader, IpProtocol};
 
 /// Bytes of an upper layer that have ports, or type and code, with all else of its first 8 bytes.
 const LEAST: usize = 8;
@@ -99,6 +99,12 @@ pub struct Tuple<A> {
     pub destination: A,
     /// Its upper layer.
     pub upper: PacketUpper,
+}
+
+impl<A: Address> Tuple<A> {
+    /// Of no packet.
+    pub const NOTHING: Self =
+        Self { source: A::ZERO, destination: A::ZERO, upper: PacketUpper::NONE };
 }
 
 /// Extension headers of IPv6 that are skipped on the way to the upper layer, a bit for each

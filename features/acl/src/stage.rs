@@ -6,13 +6,12 @@ use crate::judge::Judge;
 use crate::list::{Direction, FindMany, List, Listed, find_variants};
 use crate::lookup::{BLOCK, NONE};
 use crate::node::{Place, RoutedIn};
-use crate::packet::{PacketUpper, Tuple, read};
+use crate::packet::{Tuple, read};
 use crate::policy::Policy;
 use crate::rule::Action;
 use crate::session::{Key, Tracked};
 use graph::{Build, ChainStep, Cx, ErrorIndex, ThreadIndex, World, filled};
 use net::{PacketColumns, Stage};
-use wire::Address;
 
 /// The stage of `acl-plugin-in-{ip}-fa`.
 pub struct Permitted<F: Listed + Tracked> {
@@ -30,8 +29,6 @@ impl<F: Listed + Tracked> Build for Permitted<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let node = filled(RoutedIn::NAME, F::IS_V6);
         let of = |reason| world.reason_index(&node, reason).expect("a counter of this plugin");
-        let nothing =
-            Tuple { source: F::Addr::ZERO, destination: F::Addr::ZERO, upper: PacketUpper::NONE };
         Self {
             judge: Judge::new(world, thread),
             find: find_variants::<F>().best(),
@@ -40,7 +37,7 @@ impl<F: Listed + Tracked> Build for Permitted<F> {
             existing: of("existing session packets"),
             restarted: of("restart session timer"),
             thread,
-            tuples: [nothing; BLOCK],
+            tuples: [Tuple::NOTHING; BLOCK],
         }
     }
 }

@@ -4,8 +4,6 @@
 use super::*;
 use wire::{Icmp4Type, IpProtocol, TcpFlags};
 
-const IN: &str = "acl-plugin-in-ip4-fa";
-
 #[suite::test]
 fn the_first_rule_decides_and_without_one_packets_are_dropped() {
     for graph in [false, true] {
@@ -144,21 +142,35 @@ fn fragments_cut_packets_and_extension_headers() {
     }
 }
 
-/// Packets in one vector take the fast path together, with those that are denied among them.
+/// Packets in one vector are judged together, in the fast path and in the nodes.
 #[suite::test]
 fn vectors_are_judged_packet_by_packet() {
-    let mut rig = routers(2, false);
-    rig.cli("set acl-plugin acl permit proto 17 dport 0-99, deny proto 17 dport 100-149, permit proto 17 sport 3");
-    rig.cli("set acl-plugin interface p0 input acl 0");
-    let frames: Vec<_> = (0..200_u16)
-        .map(|port| from_to(false, 0, 1).udp(port % 4, port).payload([port as u8; 9]).build())
-        .collect();
-    let sent = rig.pass_all(0, &frames);
-    let wanted = (0..200).filter(|port| *port < 100 || *port >= 150 && port % 4 == 3).count();
-    assert_eq!(sent.len(), wanted);
-    assert_eq!(rig.count(IN, "ACL permit packets"), wanted as u64);
-    assert_eq!(rig.count(IN, "ACL deny packets"), 200 - wanted as u64);
-    assert_eq!(rig.count(IN, "checked packets"), 200);
+    for (graph, direction, reflect) in [
+        (false, "input", ""),
+        (true, "input", ""),
+        (true, "output", ""),
+        (false, "input", "+reflect"),
+        (true, "output", "+reflect"),
+    ] {
+        let mut rig = routers(2, graph);
+        rig.cli(&format!(
+            "set acl-plugin acl permit{reflect} proto 17 dport 0-99, deny proto 17 dport 100-149, \
+             permit proto 17 sport 3"
+        ));
+        let port = if direction == "input" { "p0" } else { "p1" };
+        rig.cli(&format!("set acl-plugin interface {port} {direction} acl 0"));
+        let packet = |port: u16| from_to(false, 0, 1).udp(port % 4, port).payload([port as u8; 9]);
+        let frames: Vec<_> = (0..200).map(|port| packet(port).build()).collect();
+        let wanted = (0..200).filter(|port| *port < 100 || *port >= 150 && port % 4 == 3).count();
+        for n in 1..=2 {
+            let sent = rig.pass_all(0, &frames);
+            assert_eq!(sent.len(), wanted, "{graph} {direction} {reflect}");
+            let node = format!("acl-plugin-{}-ip4-fa", direction.trim_end_matches("put"));
+            let counts = ["ACL permit packets", "ACL deny packets", "checked packets"];
+            let counts = counts.map(|counter| rig.count(&node, counter));
+            assert_eq!(counts, [wanted as u64 * n, (200 - wanted as u64) * n, 200 * n]);
+        }
+    }
 }
 
 #[suite::test]
