@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A table of up to 4,096 rules.
 
-use super::field::{Addresses, Ports, Protocols, TcpFlags};
+use super::field::{Addresses, Ports, Protocols, Rows, TcpFlags};
 use super::{BLOCK, NONE, Numbered};
 use crate::packet::{Part, Tuple};
 use crate::rule::Match;
@@ -24,6 +24,8 @@ pub struct Table<F: Net> {
     source_ports: Option<Ports>,
     destination_ports: Option<Ports>,
     flags: Option<TcpFlags>,
+    /// The row of a field that is left out.
+    any: Rows,
     /// Position in the list by number here.
     positions: Vec<u32>,
 }
@@ -41,6 +43,7 @@ impl<F: Net + Match> Table<F> {
             source_ports: Ports::new(rules, |upper| upper.source),
             destination_ports: Ports::new(rules, |upper| upper.destination),
             flags: TcpFlags::new(rules),
+            any: Rows::all(rules.len()),
             positions: rules.iter().map(|rule| rule.position).collect(),
         })
     }
@@ -106,65 +109,53 @@ impl<F: Net + Match> Table<F> {
 
     /// Position of the first rule that matches a packet whose addresses have these classes.
     #[inline(always)]
-    fn first(&self, packet: &Tuple<F::Addr>, (source, destination): (u32, u32)) -> u32 {
-        let upper = packet.upper;
-        let mut rows = Row::default();
-        rows.add(self.source.as_ref().map(|field| field.rows.row(source)));
-        rows.add(self.destination.as_ref().map(|field| field.rows.row(destination)));
-        let of = |field: &Protocols| field.class(upper.part as usize, upper.protocol);
-        rows.add(self.protocols.as_ref().map(|field| field.rows.row(of(field))));
-        if upper.part == Part::Whole {
-            let of = |field: &Ports| field.class(upper.source);
-            rows.add(self.source_ports.as_ref().map(|field| field.rows.row(of(field))));
-            let of = |field: &Ports| field.class(upper.destination);
-            rows.add(self.destination_ports.as_ref().map(|field| field.rows.row(of(field))));
-            let of = |field: &TcpFlags| field.class(upper.protocol, upper.flags);
-            rows.add(self.flags.as_ref().map(|field| field.rows.row(of(field))));
-        }
-        let number = rows.lowest();
+    fn first<'t>(&'t self, packet: &Tuple<F::Addr>, (source, destination): (u32, u32)) -> u32 {
+        let (upper, any) = (packet.upper, self.any.row(0));
+        let is_whole = upper.part == Part::Whole;
+        let addresses = |field: &'t Option<Addresses<F>>, class| {
+            field.as_ref().map_or(any, |field| field.rows.row(class))
+        };
+        let ports = |field: &'t Option<Ports>, number| {
+            let field = field.as_ref().filter(|_| is_whole);
+            field.map_or(any, |field| field.rows.row(field.class(number)))
+        };
+        let protocol =
+            |field: &'t Protocols| field.rows.row(field.class(upper.part as usize, upper.protocol));
+        let flags = self.flags.as_ref().filter(|_| is_whole);
+        let number = lowest([
+            addresses(&self.source, source),
+            addresses(&self.destination, destination),
+            self.protocols.as_ref().map_or(any, protocol),
+            ports(&self.source_ports, upper.source),
+            ports(&self.destination_ports, upper.destination),
+            flags.map_or(any, |field| field.rows.row(field.class(upper.protocol, upper.flags))),
+        ]);
         self.positions.get(number).copied().unwrap_or(NONE)
     }
 }
 
-/// The rows of a packet's classes.
-#[derive(Default)]
-struct Row<'t> {
-    rows: [&'t [u64]; FIELDS],
-    n: usize,
-}
-
-impl<'t> Row<'t> {
-    #[inline(always)]
-    fn add(&mut self, row: Option<&'t [u64]>) {
-        if let Some(row) = row {
-            self.rows[self.n % FIELDS] = row;
-            self.n += 1;
+/// The lowest bit that all rows have, as a rule's number; `usize::MAX` if there is none. All rows
+/// have the same length.
+#[inline(always)]
+fn lowest(rows: [&[u64]; FIELDS]) -> usize {
+    let [source, destination, protocol, source_port, destination_port, flags] = rows;
+    let word = |at: usize| {
+        let get = |row: &[u64]| row.get(at).copied().unwrap_or_default();
+        get(source)
+            & get(destination)
+            & get(protocol)
+            & get(source_port)
+            & get(destination_port)
+            & get(flags)
+    };
+    let mut summary = word(0);
+    while summary != 0 {
+        let at = summary.trailing_zeros() as usize;
+        let bits = word(at + 1);
+        if bits != 0 {
+            return at * u64::BITS as usize + bits.trailing_zeros() as usize;
         }
+        summary &= summary - 1;
     }
-
-    /// A word of all rows, ANDed.
-    #[inline(always)]
-    fn word(&self, at: usize) -> u64 {
-        let rows = self.rows.iter().take(self.n);
-        rows.fold(u64::MAX, |all, row| all & row.get(at).copied().unwrap_or_default())
-    }
-
-    /// The lowest bit that all rows have, as a rule's number; `usize::MAX` if there is none.
-    #[inline(always)]
-    fn lowest(&self) -> usize {
-        if self.n == 0 {
-            // No field decides anything: the first rule is for all packets.
-            return 0;
-        }
-        let mut summary = self.word(0);
-        while summary != 0 {
-            let at = summary.trailing_zeros() as usize;
-            let bits = self.word(at + 1);
-            if bits != 0 {
-                return at * u64::BITS as usize + bits.trailing_zeros() as usize;
-            }
-            summary &= summary - 1;
-        }
-        usize::MAX
-    }
+    usize::MAX
 }

@@ -17,7 +17,7 @@ const BYTE: usize = 256;
 
 /// A set of rules, a bit for each.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Set(Vec<u64>);
+pub struct Set(Vec<u64>);
 
 impl Set {
     fn empty(rules: usize) -> Self {
@@ -35,7 +35,13 @@ impl Set {
         }
     }
 
-    fn of(rules: &[Numbered<'_>], is_in: impl Fn(&Upper) -> bool) -> Self {
+    /// The first 64 rules.
+    pub fn word(&self) -> u64 {
+        self.0.first().copied().unwrap_or_default()
+    }
+
+    /// The rules whose upper layer is one of these.
+    pub fn of(rules: &[Numbered<'_>], is_in: impl Fn(&Upper) -> bool) -> Self {
         let mut set = Self::empty(rules.len());
         for (i, numbered) in rules.iter().enumerate() {
             set.set(i, is_in(&numbered.rule.upper));
@@ -91,6 +97,17 @@ impl Rows {
     pub fn row(&self, class: u32) -> &[u64] {
         let at = class as usize * self.stride;
         self.words.get(at..at + self.stride).unwrap_or_default()
+    }
+
+    /// The first 64 rules of a class.
+    #[inline(always)]
+    pub fn word(&self, class: u32) -> u64 {
+        self.words.get(class as usize * self.stride + 1).copied().unwrap_or_default()
+    }
+
+    /// A row of all rules, for fields that decide nothing.
+    pub fn all(rules: usize) -> Self {
+        Self::new(rules)
     }
 
     pub fn memory(&self) -> usize {

@@ -6,11 +6,13 @@
 //! is looked up on its own: values for which the same rules match are one class, and a class has a
 //! row of bits, one for each rule. The rows of a packet's classes ANDed have the bits of the rules
 //! that match it, and the lowest bit is the first rule. A first word in each row has a bit for each
-//! further word that isn't zero, so most words are never read.
+//! further word that isn't zero, so most words are never read. Up to 64 rules have one word, and no
+//! classes of addresses ([`small`]).
 
 mod bits;
 mod field;
 mod linear;
+mod small;
 #[cfg(feature = "tests")]
 mod tests;
 
@@ -22,6 +24,7 @@ use bits::Table;
 use cli::{Error, Result};
 use net::Net;
 use simd::Isa;
+use small::{SMALL, Small};
 use std::sync::Arc;
 use sync::Turn;
 use tables::Forest;
@@ -43,8 +46,14 @@ pub struct Numbered<'a> {
 
 /// The rules of a list that are for packets of one protocol.
 pub struct RuleSet<F: Net> {
-    tables: Vec<Table<F>>,
+    compiled: Compiled<F>,
     memory: usize,
+}
+
+/// Rules by their number.
+enum Compiled<F: Net> {
+    Small(Box<Small<F>>),
+    Tables(Vec<Table<F>>),
 }
 
 impl<F: Net + Match> RuleSet<F> {
@@ -59,6 +68,10 @@ impl<F: Net + Match> RuleSet<F> {
             .filter(|(_, rule)| rule.networks::<F>().is_some())
             .map(|(position, rule)| Numbered { position, rule })
             .collect();
+        if of_protocol.len() <= SMALL {
+            let small = Box::new(Small::new(&of_protocol, fragments));
+            return Ok(Self { memory: size_of_val(&*small), compiled: Compiled::Small(small) });
+        }
         let (mut tables, mut memory) = (Vec::new(), 0);
         for rules in of_protocol.chunks(RULES) {
             let table = Table::new(rules, fragments, forest)?;
@@ -74,7 +87,7 @@ impl<F: Net + Match> RuleSet<F> {
             }
             tables.push(table);
         }
-        Ok(Self { tables, memory })
+        Ok(Self { compiled: Compiled::Tables(tables), memory })
     }
 
     /// Bytes that the compiled rules take, but for those of the prefixes.
@@ -86,8 +99,12 @@ impl<F: Net + Match> RuleSet<F> {
     /// matches, or [`NONE`].
     #[inline(always)]
     pub fn find<I: Isa>(&self, packets: &[Tuple<F::Addr>], found: &mut [u32], turn: &Turn<'_>) {
+        let tables = match &self.compiled {
+            Compiled::Small(small) => return small.find(packets, found),
+            Compiled::Tables(tables) => tables,
+        };
         found.fill(NONE);
-        for table in &self.tables {
+        for table in tables {
             if table.find::<I>(packets, found, turn) {
                 break;
             }
