@@ -94,7 +94,7 @@ impl<F: Listed + Tracked> Judge<F> {
     }
 
     fn owner_of(&self, key: &Key<F::Addr>) -> ThreadIndex {
-        self.owners.of([key.near, key.far], key.protocol, key.sw_if)
+        self.owners.of([key.near(), key.far()], key.protocol, key.sw_if)
     }
 
     /// The thread that owns a packet's flow.
@@ -151,16 +151,7 @@ impl<F: Listed + Tracked> Judge<F> {
             (Action::Deny, _) => Verdict::Deny(Some(hit)),
             (Action::Reflect, Some(key)) if begins(&tuple.upper) => {
                 let acl = list.acls.get(usize::from(hit.position)).copied().unwrap_or_default();
-                let mut seen = [0; 2];
-                seen[direction as usize] = tuple.upper.flags;
-                let session = Session {
-                    generation: policy.generation,
-                    seen,
-                    first: tuple.upper.flags,
-                    acl,
-                    by_output: direction == Direction::Output,
-                    timeout: 0,
-                };
+                let session = Session::new(policy.generation, acl, direction, tuple.upper.flags);
                 match self.make(&mut sessions, key, session, now) {
                     Made::New => Verdict::New(hit),
                     Made::Full => Verdict::Full(hit),
@@ -197,8 +188,8 @@ impl<F: Listed + Tracked> Judge<F> {
         turn: &Turn<'_>,
     ) -> bool {
         let (from, to) = match session.made_by() {
-            Direction::Input => (key.near, key.far),
-            Direction::Output => (key.far, key.near),
+            Direction::Input => (key.near(), key.far()),
+            Direction::Output => (key.far(), key.near()),
         };
         let upper = PacketUpper {
             protocol: key.protocol,

@@ -30,23 +30,40 @@ pub const AT_ONCE: usize = 8;
 /// The key of a flow's session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Key<A> {
-    /// The end on the interface's side, and its port.
-    pub near: (A, u16),
-    /// The other end.
-    pub far: (A, u16),
+    /// The end on the interface's side, and the other one.
+    pub ends: [A; 2],
+    /// Their ports.
+    pub ports: [u16; 2],
     /// The interface.
     pub sw_if: u32,
     /// The upper layer's protocol.
     pub protocol: u8,
 }
 
+impl<A: Address> Key<A> {
+    /// Of no flow.
+    pub const NOTHING: Self = Self { ends: [A::ZERO; 2], ports: [0; 2], sw_if: 0, protocol: 0 };
+
+    /// The end on the interface's side, with its port.
+    #[inline(always)]
+    pub fn near(&self) -> (A, u16) {
+        (self.ends[0], self.ports[0])
+    }
+
+    /// The other end, with its port.
+    #[inline(always)]
+    pub fn far(&self) -> (A, u16) {
+        (self.ends[1], self.ports[1])
+    }
+}
+
 impl<A: Address> SessionKey for Key<A> {
     #[inline(always)]
     fn mix(&self, mixer: Mixer) -> Mixer {
-        let ports = u64::from(self.near.1) << 48 | u64::from(self.far.1) << 32;
-        let mixer = mixer.add_bytes(self.near.0.to_octets().as_ref());
-        let mixer = mixer.add_bytes(self.far.0.to_octets().as_ref());
-        mixer.add(ports | u64::from(self.sw_if)).add(self.protocol.into())
+        let [near, far] = self.ports.map(u64::from);
+        let [a, b] = self.ends.map(Address::to_octets);
+        let mixer = mixer.add_bytes(a.as_ref()).add_bytes(b.as_ref());
+        mixer.add(near << 48 | far << 32 | u64::from(self.sw_if)).add(self.protocol.into())
     }
 }
 
@@ -83,12 +100,11 @@ impl<A: Address> Key<A> {
         } else {
             (upper.source, upper.destination)
         };
-        let (from, to) = ((packet.source, source), (packet.destination, destination));
-        let (near, far) = match direction {
-            Direction::Input => (from, to),
-            Direction::Output => (to, from),
+        let (ends, ports) = match direction {
+            Direction::Input => ([packet.source, packet.destination], [source, destination]),
+            Direction::Output => ([packet.destination, packet.source], [destination, source]),
         };
-        Some(Self { near, far, sw_if, protocol: upper.protocol })
+        Some(Self { ends, ports, sw_if, protocol: upper.protocol })
     }
 
     /// A request has its type in the place of the source's port, and its answer in that of the
@@ -114,22 +130,41 @@ pub fn begins(upper: &PacketUpper) -> bool {
 pub struct Session {
     /// The generation of the interface's lists that it was last judged by.
     pub generation: u32,
+    /// Number of the ACL that it was made by.
+    pub acl: u32,
     /// Flags of TCP that packets of each direction had, by [`Direction`].
     pub seen: [u8; 2],
     /// Flags of the packet that made it.
     pub first: u8,
-    /// Number of the ACL that it was made by.
-    pub acl: u32,
-    /// True if packets that the interface sends have made it.
-    pub by_output: bool,
-    /// The timeout that it has now.
-    pub timeout: u8,
+    /// The timeout that it has now, and [`BY_OUTPUT`].
+    state: u8,
 }
 
+/// The bit of sessions that packets which the interface sends have made.
+const BY_OUTPUT: u8 = 1 << 7;
+
 impl Session {
+    /// A session that a packet of this direction makes, with these flags of TCP.
+    pub fn new(generation: u32, acl: u32, direction: Direction, flags: u8) -> Self {
+        let mut seen = [0; 2];
+        seen[direction as usize] = flags;
+        let state = if direction == Direction::Output { BY_OUTPUT } else { 0 };
+        Self { generation, acl, seen, first: flags, state }
+    }
+
     /// The direction that made it.
     pub fn made_by(&self) -> Direction {
-        if self.by_output { Direction::Output } else { Direction::Input }
+        if self.state & BY_OUTPUT != 0 { Direction::Output } else { Direction::Input }
+    }
+
+    /// The timeout that it has.
+    #[inline(always)]
+    pub fn timeout(&self) -> Option<Timeout> {
+        Timeout::ALL.get(usize::from(self.state & !BY_OUTPUT)).copied()
+    }
+
+    fn set_timeout(&mut self, timeout: Timeout) {
+        self.state = self.state & BY_OUTPUT | timeout as u8;
     }
 
     /// The timeout that it ought to have.
@@ -186,6 +221,19 @@ impl<A: Address> Flows<A> {
     #[inline(always)]
     pub fn find(&mut self, key: &Key<A>, now: u64) -> Option<(u32, Session)> {
         let at = self.table.find(key)?;
+        self.alive(at, now)
+    }
+
+    /// Looks the sessions of many flows up together: their memory accesses overlap. A flow without
+    /// one gets an index that has none.
+    #[inline(always)]
+    pub fn find_many(&self, keys: &[Key<A>], found: &mut [u32]) {
+        self.table.find_many(keys, found);
+    }
+
+    /// The session at an index, unless its time has ended.
+    #[inline(always)]
+    pub fn alive(&mut self, at: u32, now: u64) -> Option<(u32, Session)> {
         if self.table.remaining(at, tick(now)) == Some(0) {
             // The timer fires a little later.
             self.remove(at);
@@ -206,9 +254,9 @@ impl<A: Address> Flows<A> {
         let Some(session) = self.table.touch(at, tick(now)) else { return false };
         session.seen[direction as usize] |= flags;
         let wanted = session.wanted(protocol);
-        let changes = session.timeout != wanted as u8;
+        let changes = session.timeout() != Some(wanted);
         if changes {
-            session.timeout = wanted as u8;
+            session.set_timeout(wanted);
             self.table.set_timeout(at, tick(now), settings.ticks(wanted));
             self.table.renew(at, if wanted == Timeout::TcpTransient { TRANSIENT } else { LASTING });
         }
@@ -239,7 +287,7 @@ impl<A: Address> Flows<A> {
             }
         }
         let timeout = session.wanted(key.protocol);
-        session.timeout = timeout as u8;
+        session.set_timeout(timeout);
         let ticks = settings.ticks(timeout);
         let Some(at) = self.table.insert(key, session, tick(now), ticks) else {
             return Made::Full;

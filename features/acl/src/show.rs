@@ -227,8 +227,8 @@ impl OfThread {
         self.added += added;
         self.deleted += deleted;
         let row = |(key, session, seconds): (Key<A>, Session, u64)| Row {
-            near: (key.near.0.into(), key.near.1),
-            far: (key.far.0.into(), key.far.1),
+            near: (key.near().0.into(), key.near().1),
+            far: (key.far().0.into(), key.far().1),
             sw_if: key.sw_if,
             protocol: key.protocol,
             session,
@@ -270,8 +270,7 @@ pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
             let _ = writeln!(text, "Thread {at}: {now} sessions");
             for row in &thread.rows {
                 let name = interfaces.name(SwIfIndex(row.sw_if));
-                let kind = Timeout::ALL.get(usize::from(row.session.timeout));
-                let kind = kind.map_or("", |kind| kind.words());
+                let kind = row.session.timeout().map_or("", Timeout::words);
                 let by = row.session.made_by().name();
                 let ((near, from), (far, to)) = (row.near, row.far);
                 let _ = writeln!(

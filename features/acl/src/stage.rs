@@ -79,12 +79,22 @@ impl<F: Listed + Tracked> Permitted<F> {
         let (sw_if, now) = (packets.rx_if, cx.now());
         let Some(mut sessions) = self.judge.sessions.of(self.thread) else { return 0 };
         let (flows, settings) = (F::flows(&mut sessions), &self.judge.settings);
+        let (mut keys, mut found) = ([Key::NOTHING; BLOCK], [NONE; BLOCK]);
+        let n = BLOCK - packets.which.leading_zeros() as usize;
+        let of_flows = packets.mask(|_, i| {
+            let key = Key::of(&self.tuples[i % BLOCK], sw_if, Direction::Input);
+            key.is_some_and(|key| {
+                keys[i % BLOCK] = key;
+                true
+            })
+        });
+        flows.find_many(&keys[..n], &mut found[..n]);
         let mut restarted = 0;
         let passed = packets.mask(|_, i| {
             let tuple = &self.tuples[i % BLOCK];
-            let Some(key) = Key::of(tuple, sw_if, Direction::Input) else { return false };
             // A flow has its session on the thread that owns it: it isn't found on others.
-            let Some((at, session)) = flows.find(&key, now) else { return false };
+            let session = flows.alive(found[i % BLOCK], now).filter(|_| of_flows >> i & 1 != 0);
+            let Some((at, session)) = session else { return false };
             if session.generation != policy.generation {
                 return false;
             }
