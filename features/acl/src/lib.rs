@@ -172,6 +172,11 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     api: &[api::API],
     phases: &[config::PHASE],
+    unmoved: &[
+        ("/err/acl-plugin-macip-*", "features/acl/src/tests/macip.rs"),
+        ("/err/acl-plugin-*-nonip-l2/*", "features/acl/src/tests/switched.rs"),
+        ("/err/acl-plugin-*", "features/acl/src/tests/rules.rs"),
+    ],
     transient: &[("clear acl-plugin sessions", "ends sessions")],
     volatile: &[("show acl-plugin sessions*", "sessions of traffic")],
     ..Plugin::EMPTY

@@ -8,13 +8,25 @@ use std::ops::Range;
 /// A word of the rules, and where it stands.
 type Word<'a> = (&'a str, Range<usize>);
 
-/// The words of the rules. A comma begins another rule, as its verdict does anyway.
-fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
+/// The words of the rules. A comma begins another rule, as its verdict does anyway. What is in
+/// quotes is one word.
+fn words(text: &str) -> Vec<Word<'_>> {
     let is_gap = |c: char| c.is_whitespace() || c == ',';
-    text.split(is_gap).filter(|word| !word.is_empty()).map(|word| {
-        let at = word.as_ptr().addr() - text.as_ptr().addr();
-        (word, at..at + word.len())
-    })
+    let (mut all, mut at) = (Vec::new(), 0);
+    while let Some(skipped) = text[at..].find(|c| !is_gap(c)) {
+        at += skipped;
+        let rest = &text[at..];
+        let quote = rest.chars().next().filter(|c| ['"', '\''].contains(c));
+        let quoted = quote.and_then(|quote| rest[1..].find(quote).map(|len| at + 1..at + 1 + len));
+        let len = rest.find(is_gap).unwrap_or(rest.len());
+        let (word, end) = match quoted {
+            Some(inside) => (inside.clone(), inside.end + 1),
+            None => (at..at + len, at + len),
+        };
+        all.push((&text[word.clone()], word));
+        at = end;
+    }
+    all
 }
 
 /// Reads the words of rules one after the other.
@@ -29,7 +41,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads the words of a line's rest that begins at this column.
     pub fn new(text: &'a str, from: usize) -> Self {
-        let words = words(text).collect::<Vec<_>>().into_iter().peekable();
+        let words = words(text).into_iter().peekable();
         Self { words, from, last: from..from }
     }
 

@@ -105,7 +105,9 @@ fn one(info: &TableInfo, at: u32, session: &EntryInfo<Session>, out: &mut Writer
     let (number, metadata) = match action {
         Action::None => (0, 0),
         Action::Fib { v6, id, .. } => (1 + u8::from(*v6), *id),
-        Action::Metadata(n) | Action::Redirect(n) => (3, *n),
+        Action::Metadata(n) => (3, *n),
+        // The forwarding object has another number the next time.
+        Action::Redirect(_) => (0, 0),
     };
     let (key, seconds) = (to_hex(&key.bytes(info.table.vectors)), *last_heard as f64 / 1e9);
     out.text(|text| {

@@ -73,8 +73,6 @@ pub const FEATURES: &[[&str; 2]] = &[
     ["set acl-plugin interface e1 input acl 0", "set acl-plugin interface e1 input acl 0 del"],
     ["set acl-plugin interface e1 output acl 2", "set acl-plugin interface e1 output acl 2 del"],
     ["set acl-plugin interface e2 input acl 1", "set acl-plugin interface e2 input acl 1 del"],
-    ["set acl-plugin interface e3 output acl 0", "set acl-plugin interface e3 output acl 0 del"],
-    ["set acl-plugin interface e1.7 input acl 0", "set acl-plugin interface e1.7 input acl 0 del"],
     ["l3xc add e4 via 10.0.3.2 e3", "l3xc del e4"],
     ["set urpf ip4 tx loose e2", "set urpf ip4 tx off e2"],
     ["set urpf ip6 tx strict e3", "set urpf ip6 tx off e3"],

@@ -174,6 +174,23 @@ fn vectors_are_judged_packet_by_packet() {
 }
 
 #[suite::test]
+fn tags_with_blanks_and_quotes_come_back() {
+    let mut rig = routers(1, false);
+    for (n, (written, tag)) in
+        [("'a b'", "a b"), ("'say \"no\"'", "say \"no\""), ("\"it's\"", "it's"), ("''", "")]
+            .into_iter()
+            .enumerate()
+    {
+        rig.cli(&format!("set acl-plugin acl permit tag {written}"));
+        let text = rig.cli(&format!("show acl-plugin acl index {n}"));
+        assert!(text.contains(&format!("count 1 tag {{{tag}}}")), "{text}");
+        let world = rig.world();
+        let acl = world.get::<crate::control::Acls>().get(n as u32).expect("an ACL");
+        assert_eq!(acl.tag, tag);
+    }
+}
+
+#[suite::test]
 fn words_are_read_and_errors_say_where() {
     let mut rig = routers(1, false);
     for (line, code, text) in [
