@@ -11,6 +11,7 @@ use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
 use wire::{Ip6, MacAddr};
 
+mod bvi;
 mod enabled;
 mod features;
 mod order;

@@ -17,7 +17,7 @@ use crate::termination::snoop::Limits;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{GraceTicket, Slots, Turn};
 use tables::MacTable;
 use tables::mac::{MacEntry, MacKey};
@@ -95,8 +95,8 @@ pub struct Bridge {
     pub(crate) snoop_ager: Signal,
     /// The nodes of features of other plugins.
     pub(crate) attached: AttachedNodes,
-    /// Counters of nodes that ordinary frames don't visit.
-    pub(crate) bypassed: OnceLock<BypassedCounters>,
+    /// Counters of nodes that ordinary frames don't visit, if these nodes are there.
+    pub(crate) bypassed: Option<BypassedCounters>,
     control: Mutex<Control>,
 }
 
@@ -128,7 +128,7 @@ impl Shared for Bridge {
             is_full: AtomicBool::new(false),
             snoop_ager: world.processes.signal(),
             attached: AttachedNodes::default(),
-            bypassed: OnceLock::new(),
+            bypassed: BypassedCounters::of(world),
             control: Mutex::new(Control {
                 domains: BTreeMap::new(),
                 ids: vec![Some(0)],

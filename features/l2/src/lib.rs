@@ -85,7 +85,6 @@ pub use storm::Class;
 
 use graph::{NodeDef, Plugin, StateDef};
 use net::Interfaces;
-use ordinary::BypassedCounters;
 use startup::StartupDef;
 use stats::Space;
 
@@ -119,8 +118,6 @@ pub static PLUGIN: Plugin = Plugin {
     counters: &[(storm::COUNTERS, Space::Interface)],
     start: |world| {
         world.get::<Interfaces>().subscribe(mode::follow);
-        let bypassed = BypassedCounters::of(world).expect("counters of this plugin");
-        let _ = world.get::<Bridge>().bypassed.set(bypassed);
         ager::start(world);
         termination::start(world);
         termination::start_ager(world);

@@ -11,8 +11,9 @@ use graph::{Cx, ThreadIndex, World};
 use ip::exits::{Exits, Out, Outward};
 use ip::headers::Onward;
 use ip::{Local, RouteCounts};
+use l2::Bridge;
 use net::PathMtus;
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Ordinary, TAG, TableIndex, Views};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Ordinary, TAG, TableIndex, Views};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct Forwarder<F: Protocol> {
     pub(super) adjacencies: Arc<Adjacencies>,
     path_mtus: Arc<PathMtus<F>>,
     pub(super) outward: Outward,
+    pub(super) interfaces: Arc<Interfaces>,
+    pub(super) bridge: Arc<Bridge>,
     pub(super) received: Lane,
     /// By adjacency.
     pub(super) counters: CombinedLane,
@@ -37,7 +40,9 @@ impl<F: Protocol> Forwarder<F> {
         Self {
             fib: world.get(),
             path_mtus: world.get(),
-            outward: Outward::new::<F>(world, thread),
+            outward: Outward::new::<F>(world, thread).without_bvis(),
+            interfaces: world.get(),
+            bridge: world.get(),
             received,
             counters: adjacencies.counters.lane(thread.at()),
             routes: RouteCounts::new(world, thread),
@@ -204,24 +209,26 @@ impl<F: Protocol> Forwarder<F> {
             return None;
         }
         let onward = Onward { word, total };
-        let (next_hop, to) = match self.outward.look(adj.tx_if, adj.output, views, cx) {
+        let rx_if = b.rx_if;
+        let (followed, to) = match self.outward.look(adj.tx_if, adj.output, views, cx) {
             Some(out) => {
                 let next_hop = self.next_hop_by(adj, out, cx)?;
-                next_hop.take::<F>(b, b.rx_if, onward)?;
-                self.count_exit(&next_hop, 1, bytes);
-                (next_hop, next_hop.to)
+                next_hop.take::<F>(b, rx_if, onward)?;
+                self.count_over(&next_hop, 1, bytes);
+                (next_hop.via, next_hop.to)
             }
             None => {
-                let next_hop = self.to_output(adj, cx)?;
-                (next_hop, self.output(&next_hop, b, b.rx_if, onward, cx)?)
+                let hop = self.indirect(adj, views, cx)?;
+                let to = self.output(&hop, b, rx_if, onward, cx)?;
+                self.count_indirect(&hop, 1, bytes, cx);
+                (hop.next_hop().via, to)
             }
         };
-        self.received.add(b.rx_if as usize, rx.fresh());
-        self.counters.add(next_hop.counter as usize, 1, bytes);
+        self.received.add(rx_if as usize, rx.fresh());
         if self.counting() {
             self.routes.to(leaf.route, 1, bytes);
             self.count_via(via, 1, bytes, cx);
-            self.count_via(next_hop.via, 1, bytes, cx);
+            self.count_via(followed, 1, bytes, cx);
         }
         Some(to)
     }
@@ -293,7 +300,7 @@ impl<F: Protocol> Forwarder<F> {
 
     /// Counts for the interface that packets leave by and its parent.
     #[inline(always)]
-    fn count_exit(&self, next_hop: &NextHop, packets: u64, bytes: u64) {
+    pub(super) fn count_exit(&self, next_hop: &NextHop, packets: u64, bytes: u64) {
         let bytes = bytes + packets * next_hop.header_len as u64;
         self.outward.lanes.tx.unicast(next_hop.tx_if as usize, packets, bytes);
         if next_hop.parent != 0 {

@@ -8,19 +8,24 @@
 //! rewrites nor filters frames and has no feature. It goes directly to the driver's transmit node.
 //! In a cross-connect all unicast frames are ordinary. Any other frame goes to `ethernet-input`
 //! unchanged and uncounted.
+//!
+//! A frame to the address of the BVI goes where frames go that this interface receives: mostly to
+//! `super-path`, which routes it. A packet that is routed to a BVI goes from there to a port
+//! ([`bvi`]).
 
 mod block;
+pub mod bvi;
 #[cfg(feature = "tests")]
 mod tests;
 
 use crate::To;
 use crate::plan::AHEAD;
 use block::{Addresses, Block};
-use buffer::Buffer;
+use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Node, Prefetch, ThreadIndex, Vector, World};
 use ip::headers::BLOCK;
 use l2::{Bridge, Origin, Switched, Target, UnicastPath};
-use net::{Exit, Exits, IfLanes, Interfaces, Views};
+use net::{Exit, Exits, FrameInput, IfLanes, Interfaces, Views, count_tags};
 use simd::Isa;
 use std::sync::Arc;
 use tables::mac::MacView;
@@ -30,6 +35,7 @@ pub struct L2SuperPath {
     interfaces: Arc<Interfaces>,
     lanes: Arc<IfLanes>,
     interface_output: ArcIndex,
+    bvi: FrameInput,
     /// Time of the turn in which an address moved.
     moved_at: u64,
     // Kept here to be refilled without being cleared.
@@ -46,6 +52,7 @@ impl Build for L2SuperPath {
             interface_output: world
                 .arc("interface-output")
                 .expect("the arc comes with the interfaces"),
+            bvi: FrameInput::new(world, thread),
             moved_at: u64::MAX,
             targets: Exits::new(),
             blocks: [Block::new(), Block::new()],
@@ -58,7 +65,8 @@ struct Sender<'a, 't> {
     bridge: &'a Bridge,
     macs: MacView<'a>,
     views: Views<'a>,
-    interface_output: ArcIndex,
+    interface_output: &'a ArcIndex,
+    bvi: &'a FrameInput,
     lanes: &'a IfLanes,
     cx: &'a Cx<'t, false>,
 }
@@ -66,7 +74,7 @@ struct Sender<'a, 't> {
 impl Sender<'_, '_> {
     /// Looks up an interface that frames are to leave by.
     fn target(&self, tx_if: u32) -> Target {
-        if self.cx.has_arc(self.interface_output, tx_if) {
+        if self.cx.has_arc(*self.interface_output, tx_if) {
             return Target::default();
         }
         let view = self.views.get(tx_if as usize).unwrap_or_default();
@@ -79,8 +87,22 @@ impl Sender<'_, '_> {
         targets.find(tx_if, tx_if.into(), self.lanes, || Some(self.target(tx_if)))
     }
 
-    /// Sends the frames of a block. Returns their number, and true if an address has moved to the
-    /// port: then the graph has to learn that before frames to the address are forwarded.
+    /// Lets the BVI receive a frame, if it has the frame's destination address; returns the next
+    /// node. Frames with tags need the graph.
+    #[inline(never)]
+    fn receive(&self, b: &mut Buffer, bvi: u32) -> Option<To> {
+        let view = self.views.get(bvi as usize)?;
+        if b.bytes::<6>(0) != Some(&view.mac.0) || count_tags(b) != 0 {
+            return None;
+        }
+        b.mark_l2();
+        b.rx_if = bvi;
+        b.flags.remove(Flags::L2_BROADCAST.union(Flags::L2_MULTICAST));
+        Some(To::Node(self.bvi.receive(b, self.cx)))
+    }
+
+    /// Sends the frames of a block. Returns true if an address has moved to the port: then the
+    /// graph has to learn that before frames to the address are forwarded.
     #[inline(always)]
     fn send(
         &self,
@@ -88,16 +110,18 @@ impl Sender<'_, '_> {
         origin: &Origin,
         targets: &mut Exits<Target>,
         v: &mut Vector<'_, To>,
-    ) -> (u64, bool) {
-        let UnicastPath::Bridged { learns } = origin.unicast_path else { return (0, false) };
-        let mut sent = 0;
+        switched: &mut Switched,
+    ) -> bool {
+        let UnicastPath::Bridged { learns } = origin.unicast_path else { return false };
+        let (mut sent, mut received, mut has_moved) = (0, 0, false);
         for i in 0..block.len.min(BLOCK) {
             if learns {
                 let (key, place) = block.sources[i];
                 let Some(source) = self.macs.find_at(key, place) else { continue };
                 if !origin.knows(source.entry) {
                     if source.entry.port != origin.rx_if {
-                        return (sent, true);
+                        has_moved = true;
+                        break;
                     }
                     continue;
                 }
@@ -111,13 +135,20 @@ impl Sender<'_, '_> {
             }
             let at = usize::from(block.at[i]);
             let b = v.get_mut(at);
+            if exit.to.is_bvi {
+                let Some(to) = self.receive(b, entry.port) else { continue };
+                v.set(at, to);
+                received += 1;
+                continue;
+            }
             b.mark_l2();
             b.tx_if = entry.port;
             exit.count(b.packet_len() as u32);
             v.set(at, To::Node(exit.to.tx));
             sent += 1;
         }
-        (sent, false)
+        switched.add_bridged((sent, received), learns);
+        has_moved
     }
 
     /// Sends a frame of a small vector. `Err` if its address has moved to the port.
@@ -141,22 +172,31 @@ impl Sender<'_, '_> {
                     }
                 }
                 let Some(found) = self.macs.find(destination) else { return Ok(None) };
-                (switched.bridged, switched.learned) = (1, learns.into());
                 let target = self.target(found.entry.port);
+                let received = u64::from(target.is_bvi);
+                switched.add_bridged((1 - received, received), learns);
                 let is_open = origin.may_send(found.entry, &target);
                 (found.entry.port, is_open.then_some(target))
             }
         };
-        let Some(target) = target else { return Ok(None) };
-        self.lanes.tx.unicast(tx_if as usize, 1, b.packet_len() as u64);
-        self.bridge.count_switched(switched, self.cx);
-        b.mark_l2();
-        b.tx_if = tx_if;
-        Ok(Some(To::Node(target.tx)))
+        let to = match target {
+            Some(target) if target.is_bvi => self.receive(b, tx_if),
+            Some(target) => {
+                self.lanes.tx.unicast(tx_if as usize, 1, b.packet_len() as u64);
+                b.mark_l2();
+                b.tx_if = tx_if;
+                Some(To::Node(target.tx))
+            }
+            None => None,
+        };
+        if to.is_some() {
+            self.bridge.count_switched(switched, self.cx);
+        }
+        Ok(to)
     }
 
-    /// As [`send_on`], for frames behind a block that has been sent: those with the addresses of
-    /// its last frame go where that went.
+    /// Sends frames behind a block that has been sent: those with the addresses of its last frame
+    /// go where that went. Returns the offset behind the last one.
     #[inline(always)]
     fn follow(
         &self,
@@ -164,12 +204,23 @@ impl Sender<'_, '_> {
         (origin, from): (&Origin, usize),
         targets: &mut Exits<Target>,
         v: &mut Vector<'_, To>,
-    ) -> (usize, u64) {
+        switched: &mut Switched,
+    ) -> usize {
+        let UnicastPath::Bridged { learns } = origin.unicast_path else { return from };
         let last = usize::from(block.at[block.len.saturating_sub(1) % BLOCK]);
-        let tx_if = v.get(last).tx_if;
-        let was_sent = !v.is(last, To::Aside);
+        let (was_sent, only) = (!v.is(last, To::Aside), block.repeated);
+        let b = v.get(last);
+        if b.rx_if != origin.rx_if {
+            let bvi = b.rx_if;
+            let (behind, received) = run(origin, from, only, v, |b| self.receive(b, bvi));
+            switched.add_bridged((0, received), learns);
+            return behind;
+        }
+        let tx_if = b.tx_if;
         let exit = if was_sent { self.exit(tx_if, targets) } else { None };
-        send_on(origin, from, block.repeated, (tx_if, exit), v)
+        let (behind, sent) = send_on(origin, from, only, (tx_if, exit), v);
+        switched.add_bridged((sent, 0), learns);
+        behind
     }
 }
 
@@ -184,8 +235,28 @@ fn send_on(
     (tx_if, exit): (u32, Option<&mut Exit<Target>>),
     v: &mut Vector<'_, To>,
 ) -> (usize, u64) {
-    let (mut behind, mut sent, mut bytes) = (from, 0, 0);
-    let tx = exit.as_ref().map(|exit| exit.to.tx);
+    let Some(exit) = exit else { return run(origin, from, only, v, |_| None) };
+    let (tx, mut bytes) = (exit.to.tx, 0);
+    let (behind, sent) = run(origin, from, only, v, |b| {
+        b.mark_l2();
+        b.tx_if = tx_if;
+        bytes += b.packet_len() as u32;
+        Some(To::Node(tx))
+    });
+    exit.count_all(sent as u32, bytes);
+    (behind, sent)
+}
+
+/// The same, with a function that sends a frame, or leaves it to the graph.
+#[inline(always)]
+fn run(
+    origin: &Origin,
+    from: usize,
+    only: Option<Addresses>,
+    v: &mut Vector<'_, To>,
+    mut send: impl FnMut(&mut Buffer) -> Option<To>,
+) -> (usize, u64) {
+    let (mut behind, mut sent) = (from, 0);
     for i in from..v.len() {
         v.prefetch(i + AHEAD);
         let b = v.get_mut(i);
@@ -194,17 +265,14 @@ fn send_on(
             break;
         }
         behind += 1;
-        let (Some(tx), Some(_)) = (tx, found) else { continue };
-        b.mark_l2();
-        b.tx_if = tx_if;
-        bytes += b.packet_len() as u32;
-        v.set(i, To::Node(tx));
-        sent += 1;
+        if found.is_some()
+            && let Some(to) = send(b)
+        {
+            v.set(i, to);
+            sent += 1;
+        }
     }
-    if let Some(exit) = exit {
-        exit.count_all(sent, bytes);
-    }
-    (behind, sent.into())
+    (behind, sent)
 }
 
 impl Node for L2SuperPath {
@@ -222,9 +290,9 @@ impl Node for L2SuperPath {
             return To::Aside;
         }
         let (now, cx) = (cx.now(), &cx.untraced());
-        let Self { bridge, interfaces, lanes, interface_output, .. } = &*self;
+        let Self { bridge, interfaces, lanes, interface_output, bvi, .. } = self;
         let (macs, views) = (bridge.view(cx.turn), interfaces.views(cx.turn));
-        let sender = Sender { bridge, macs, views, interface_output: *interface_output, lanes, cx };
+        let sender = Sender { bridge, macs, views, interface_output, bvi, lanes, cx };
         let origin = bridge.origin(b.rx_if, interfaces, now, cx.turn);
         let to = sender.one(b, &origin).unwrap_or_else(|()| {
             self.moved_at = now;
@@ -241,12 +309,12 @@ impl Node for L2SuperPath {
         if cx.traces_inside() {
             return;
         }
-        let Self { bridge, interfaces, lanes, interface_output, targets, blocks, .. } = self;
+        let Self { bridge, interfaces, lanes, interface_output, bvi, targets, blocks, .. } = self;
         let [now, next] = blocks;
         let (mut now, mut next) = (now, next);
         let cx = &*cx;
         let (macs, views) = (bridge.view(cx.turn), interfaces.views(cx.turn));
-        let sender = Sender { bridge, macs, views, interface_output: *interface_output, lanes, cx };
+        let sender = Sender { bridge, macs, views, interface_output, bvi, lanes, cx };
         let look = |rx_if| bridge.origin(rx_if, interfaces, cx.now(), cx.turn);
         let n = v.len();
         let mut origin = look(v.get(0).rx_if);
@@ -273,18 +341,11 @@ impl Node for L2SuperPath {
                     UnicastPath::Graph => from + 1,
                 };
             }
-            let (mut sent, has_moved) = sender.send(now, &last, targets, v);
-            if now.repeated.is_some() && !has_moved {
-                let (behind, more) = sender.follow(now, (&last, from), targets, v);
-                from = behind;
-                sent += more;
-            }
-            switched.bridged += sent;
-            if let UnicastPath::Bridged { learns: true } = last.unicast_path {
-                switched.learned += sent;
-            }
-            if has_moved {
+            if sender.send(now, &last, targets, v, &mut switched) {
                 break;
+            }
+            if now.repeated.is_some() {
+                from = sender.follow(now, (&last, from), targets, v, &mut switched);
             }
             last = origin;
             std::mem::swap(&mut now, &mut next);
