@@ -17,7 +17,8 @@
 //! packets for us; or to the node of a feature. Any other packet goes on to `ethernet-input`.
 //!
 //! A feature of received packets with a [`net::Stage`] is run here, for a block of packets at once.
-//! For any other, packets go to its node, and come back behind the last one.
+//! For any other, packets go to its node, and come back in front of the next feature with a stage,
+//! or behind the last feature.
 
 mod bare;
 mod choice;
@@ -156,6 +157,9 @@ const COMMANDS: &[Command<World>] = &[
 
 fn start(world: &Arc<World>) -> Result<(), String> {
     switch::check_last(world)?;
+    for packets in DOORS.iter().filter(|packets| matches!(packets.door, Door::Passed { .. })) {
+        world.return_by(packets.arc, packets.node)?;
+    }
     switch::start(world);
     Ok(())
 }
