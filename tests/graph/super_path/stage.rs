@@ -143,7 +143,7 @@ fn a_stage_counts_and_rewrites_each_packet_once() {
                 let set = bench.world.set_feature("ip4-unicast", "dscp", SwIfIndex(i), true);
                 set.expect("a feature of the arc");
             }
-            // Without a stage in front of it and behind it, and with one.
+            // Without a stage in front of it and behind it, with one, and one that directs packets.
             for i in [1, 2, 4] {
                 let set = bench.world.set_feature("ip4-unicast", "plain", SwIfIndex(i), true);
                 set.expect("a feature of the arc");
@@ -185,8 +185,10 @@ fn a_stage_counts_and_rewrites_each_packet_once() {
     }
     pair.same_counts(None, "at the end");
     assert_eq!(counted(&pair.with), counted(&pair.without));
-    let [few, most] = pair.through("dscp");
-    assert!(few < most / 2 && most > 0, "{few} of {most} packets visited the node");
+    for node in ["dscp", "l3xc-input-ip4"] {
+        let [few, most] = pair.through(node);
+        assert!(few < most / 2 && most > 0, "{few} of {most} packets visited {node}");
+    }
     let [few, most] = pair.through("plain");
     assert_eq!((few, most > 0), (most, true));
 }
