@@ -138,7 +138,7 @@ fn a_stage_counts_and_rewrites_each_packet_once() {
     let mut pair = Pair::new(|fast| {
         Router::of(&[&PLUGIN, &IN_FRONT], fast, |bench| {
             lines(bench, CONFIGURATION);
-            six(bench);
+            six(&bench.world);
             for i in 1..=INTERFACES {
                 let set = bench.world.set_feature("ip4-unicast", "dscp", SwIfIndex(i), true);
                 set.expect("a feature of the arc");
