@@ -2,8 +2,7 @@
 //! The super-path gives what the graph gives: two routers, one with and one without it, get the
 //! same frames and the same commands, and have to send the same bytes and count the same.
 
-use graph::SwIfIndex;
-use graph::drive::Bench;
+use graph::{SwIfIndex, World};
 use net::{Addresses, Fib, Neighbor, Neighbors, Path, PathKind, Source, TableIndex};
 use router::{Pair, Router, lines};
 use std::net::Ipv6Addr;
@@ -11,12 +10,14 @@ use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
 use wire::{Ip6, MacAddr};
 
+mod bvi;
 mod enabled;
 mod features;
 mod order;
 mod router;
 mod stage;
 mod tagged;
+mod threads;
 mod tunnels;
 
 const FRAMES: usize = 1_000_000;
@@ -148,14 +149,13 @@ const CHANGES: &[[&str; 2]] = &[
 fn make(super_path: bool) -> Router {
     Router::with(super_path, |bench| {
         lines(bench, CONFIGURATION);
-        six(bench);
+        six(&bench.world);
         lines(bench, CONFIGURATION6);
     })
 }
 
 /// IPv6 as IPv4.
-fn six(bench: &Bench) {
-    let world = &bench.world;
+fn six(world: &World) {
     let neighbor = |i: u32| Ipv6Addr::new(0x2001, 0xdb8, i as u16, 0, 0, 0, 0, 2);
     for i in 1..=INTERFACES {
         let own = format!("2001:db8:{i}::3/127").parse().expect("a prefix");

@@ -105,9 +105,38 @@ pub(crate) struct Arc {
     chosen: HashMap<SwIfIndex, Vec<(usize, Option<ConfigWords>)>>,
     /// Interfaces whose chains end elsewhere.
     ends: HashMap<SwIfIndex, NodeIndex>,
+    returns: Option<Returns>,
+}
+
+/// See [`Arcs::set_returns`].
+struct Returns {
+    /// Position in `features`.
+    feature: usize,
+    /// True for features with a stage, by position.
+    staged: Vec<bool>,
 }
 
 impl Arc {
+    /// The chain of an interface with these features in force, in order.
+    fn chain(&self, list: &[(usize, ConfigWords)], sw_if: SwIfIndex) -> Vec<Step> {
+        let step = |feature: usize, config| Step { node: self.features[feature].1, config };
+        let in_force = |returns: &&Returns| list.iter().any(|(at, _)| *at == returns.feature);
+        let returns = self.returns.as_ref().filter(in_force);
+        let mut chain = Vec::new();
+        for (i, (feature, config)) in list.iter().enumerate() {
+            chain.push(step(*feature, *config));
+            if let (Some(returns), Some((next, _))) = (returns, list.get(i + 1))
+                && !returns.staged[*feature]
+                && returns.staged[*next]
+            {
+                chain.push(step(returns.feature, ConfigWords::default()));
+            }
+        }
+        let end = self.ends.get(&sw_if).copied().unwrap_or(self.end);
+        chain.push(Step { node: end, config: ConfigWords::default() });
+        chain
+    }
+
     fn unchoose(&mut self, feature: usize, sw_if: SwIfIndex) {
         if let Some(list) = self.chosen.get_mut(&sw_if) {
             list.retain(|(at, _)| *at != feature);
@@ -158,8 +187,8 @@ impl Arcs {
         if self.all.len() == ARCS {
             return Err(format!("arc {}: too many arcs, {ARCS} at most", def.name));
         }
-        let (enabled, chosen, ends) = Default::default();
-        self.all.push(Arc { def, end, features, enabled, chosen, ends });
+        let (enabled, chosen, ends, returns) = Default::default();
+        self.all.push(Arc { def, end, features, enabled, chosen, ends, returns });
         Ok(())
     }
 
@@ -266,6 +295,26 @@ impl Arcs {
         self.rebuild(arc, sw_if)
     }
 
+    /// Where a feature is in force, packets pass its node also between a feature without a stage
+    /// and one with a stage. `staged` says which features have one, by name.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn set_returns(
+        &mut self,
+        index: ArcIndex,
+        feature: usize,
+        staged: impl Fn(&str) -> bool,
+    ) -> Result<(), String> {
+        let arc = &mut self.all[index.at()];
+        let staged = arc.features.iter().map(|(feature, _)| staged(feature.node)).collect();
+        arc.returns = Some(Returns { feature, staged });
+        let mut used: Vec<_> = arc.enabled.keys().chain(arc.chosen.keys()).copied().collect();
+        used.sort_unstable();
+        used.dedup();
+        used.into_iter().try_for_each(|sw_if| self.rebuild(index, sw_if))
+    }
+
     /// Forgets an interface that has gone: the next interface with its index has no feature
     /// enabled.
     pub fn forget(&mut self, sw_if: SwIfIndex) {
@@ -302,15 +351,7 @@ impl Arcs {
         let start = if list.is_empty() {
             0
         } else {
-            let mut chain: Vec<Step> = list
-                .iter()
-                .map(|(place, config)| Step { node: arc.features[*place].1, config: *config })
-                .collect();
-            chain.push(Step {
-                node: arc.ends.get(&sw_if).copied().unwrap_or(arc.end),
-                config: ConfigWords::default(),
-            });
-            self.chains.hold(&table.steps, chain)? + 1
+            self.chains.hold(&table.steps, arc.chain(&list, sw_if))? + 1
         };
         // Release: the steps are there.
         if let Some(before) = cell.swap(start, Ordering::Release).checked_sub(1) {
@@ -397,5 +438,34 @@ mod tests {
         let beyond = SwIfIndex(INTERFACES as u32);
         assert!(arcs.set(arc, 0, beyond, Some(NONE)).expect_err("no room").contains("at most"));
         assert_eq!(table.start(arc, beyond), None);
+    }
+
+    #[suite::test]
+    fn packets_return_in_front_of_a_stage() {
+        let table = std::sync::Arc::new(ArcTable::new().expect("address space"));
+        let mut arcs = Arcs::new(table.clone(), Qsbr::new());
+        let def = ArcDef { name: "a", starts: &[], end: "end" };
+        let names = ["a0", "b1", "c0", "d0", "e1", "f1", "g0", "last"];
+        let after: [&[&str]; 8] =
+            [&[], &["a0"], &["b1"], &["c0"], &["d0"], &["e1"], &["f1"], &["g0"]];
+        let features = names.iter().zip(after).zip(0..).map(|((node, after), i)| {
+            (Feature { arc: "a", node, before: &[], after }, NodeIndex(i))
+        });
+        arcs.add(def, NodeIndex(100), features.collect()).expect("no cycle");
+        let arc = arcs.find("a").expect("added");
+        let nodes = || {
+            let at = table.start(arc, SwIfIndex(1)).expect("enabled");
+            (at..).map(|i| table.node(i).expect("a step").0).take_while(|n| *n != 100)
+        };
+        for at in 0..7 {
+            arcs.set(arc, at, SwIfIndex(1), Some(NONE)).expect("room");
+        }
+        arcs.set_returns(arc, 7, |name| name.ends_with('1')).expect("room");
+        assert_eq!(nodes().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
+        arcs.set(arc, 7, SwIfIndex(1), Some(NONE)).expect("room");
+        assert_eq!(nodes().collect::<Vec<_>>(), [0, 7, 1, 2, 3, 7, 4, 5, 6, 7]);
+        assert_eq!(arcs.enabled(arc, SwIfIndex(1)).len(), 8, "each is enabled once");
+        arcs.set(arc, 0, SwIfIndex(1), None).expect("room");
+        assert_eq!(nodes().collect::<Vec<_>>(), [1, 2, 3, 7, 4, 5, 6, 7]);
     }
 }

@@ -200,16 +200,18 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.arcs.start(arc, SwIfIndex(sw_if)).is_some()
     }
 
-    /// The features that packets of the interface pass on the arc, in order, and then the node at
-    /// the arc's end. The caller has to stop at that node: steps of other interfaces may
-    /// follow.
+    /// The features that a packet at this position ([`Buffer::feature`], or [`Self::chain_start`])
+    /// has still to pass, in order, and then the node at the arc's end. The caller has to stop at
+    /// that node: steps of other interfaces may follow.
     #[inline(always)]
-    pub fn chain(
-        &self,
-        arc: ArcIndex,
-        sw_if: u32,
-    ) -> impl Iterator<Item = ChainStep<'a>> + use<'a, TRACED> {
-        self.arcs.chain(arc, SwIfIndex(sw_if))
+    pub fn chain(&self, at: u32) -> impl Iterator<Item = ChainStep<'a>> + use<'a, TRACED> {
+        self.arcs.chain(at)
+    }
+
+    /// The position of packets of an interface at the start of an arc.
+    #[inline(always)]
+    pub fn chain_start(&self, arc: ArcIndex, sw_if: u32) -> u32 {
+        self.arcs.start(arc, SwIfIndex(sw_if)).unwrap_or(u32::MAX)
     }
 
     /// Where [`next_feature`](crate::Target::NextFeature) would send the packet: the arc's next
@@ -279,6 +281,12 @@ impl ChainStep<'_> {
         self.node
     }
 
+    /// The position of packets in front of it, for [`Cx::chain`].
+    #[inline(always)]
+    pub fn at(&self) -> u32 {
+        self.at
+    }
+
     /// The feature's configuration on the interface. `N` must be the feature's node.
     #[inline(always)]
     pub fn config<N: Configured>(&self) -> N::Config {
@@ -289,13 +297,8 @@ impl ChainStep<'_> {
 impl ArcTable {
     /// See [`Cx::chain`].
     #[inline(always)]
-    pub(crate) fn chain(
-        &self,
-        arc: ArcIndex,
-        sw_if: SwIfIndex,
-    ) -> impl Iterator<Item = ChainStep<'_>> {
-        let start = self.start(arc, sw_if).unwrap_or(u32::MAX);
-        (start..).map_while(move |at| Some(ChainStep { arcs: self, at, node: self.node(at)? }))
+    pub(crate) fn chain(&self, at: u32) -> impl Iterator<Item = ChainStep<'_>> {
+        (at..).map_while(move |at| Some(ChainStep { arcs: self, at, node: self.node(at)? }))
     }
 
     #[inline(always)]

@@ -385,7 +385,7 @@ impl Runtime {
     ) -> Option<R> {
         self.receive();
         let (turn, arcs) = (self.reader.turn(), &*self.arcs);
-        let step = arcs.chain(arc, sw_if).next()?;
+        let step = arcs.chain(arcs.start(arc, sw_if)?).next()?;
         let slot = self.nodes.get(step.node.at())?.as_ref()?;
         Some(run(step, &Cx::new(&mut self.core, &slot.rt, arcs, &turn)))
     }

@@ -79,7 +79,7 @@ pub use neighbor::{
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use path_mtu::{KnownMtus, LearnedMtu, PathMtus, TooBig};
-pub use stage::{Buffers, Front, IP_IN_STAGE, PacketColumns, Stage, stage};
+pub use stage::{Buffers, Directed, Front, IP_IN_STAGE, PacketColumns, Stage, stage};
 pub use state::{COUNTERS, STATE};
 pub use super_path::{Exit, Exits, Outlet, SuperPaths};
 pub use tags::{SentTags, TAG, Tagged, count_tags, retag};

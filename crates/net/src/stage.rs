@@ -2,10 +2,9 @@
 //! Stages: features of received packets that decide about many packets at once, without a visit to
 //! their node.
 
-use crate::Net;
-use crate::TableIndex;
+use crate::{AdjIndex, Net, TableIndex};
 use buffer::Buffer;
-use graph::{Build, ChainStep, Cx, Node, NodeIndex, StageDef};
+use graph::{Build, ChainStep, Cx, ErrorIndex, Node, NodeIndex, StageDef};
 use std::fmt;
 
 /// Offset of the IP header in the data of [`PacketColumns::buffer`]: nothing is taken off yet.
@@ -42,6 +41,15 @@ impl Front {
     }
 }
 
+/// A forwarding object that packets take instead of a lookup.
+#[derive(Clone, Copy, Debug)]
+pub struct Directed {
+    /// Index of the object, as routes name it.
+    pub adj: AdjIndex,
+    /// The node's counter of packets that take it.
+    pub counter: ErrorIndex,
+}
+
 /// The buffers of packets in columns.
 pub trait Buffers {
     /// The buffer of packet `i`.
@@ -65,6 +73,7 @@ pub struct PacketColumns<'a, F: Net> {
     // Not in the cache of a stage that needs the columns only, and so no column.
     buffers: &'a mut dyn Buffers,
     changed: u64,
+    directed: Option<Directed>,
     front: Front,
     /// Packets that were sent to a node, and these nodes.
     sent: u64,
@@ -90,7 +99,20 @@ impl<'a, F: Net> PacketColumns<'a, F> {
         buffers: &'a mut dyn Buffers,
     ) -> Self {
         let (front, nodes) = (Front::NONE, [NodeIndex::default(); MOST]);
-        Self { rx_if, table, which, sources, lengths, buffers, changed: 0, front, sent: 0, nodes }
+        let (changed, directed, sent) = (0, None, 0);
+        Self {
+            rx_if,
+            table,
+            which,
+            sources,
+            lengths,
+            buffers,
+            changed,
+            directed,
+            front,
+            sent,
+            nodes,
+        }
     }
 
     /// The same with so much in front of the IP headers.
@@ -149,6 +171,18 @@ impl<'a, F: Net> PacketColumns<'a, F> {
         self.sent |= 1 << i;
     }
 
+    /// Forwards the packets that the stage lets pass by an object instead of by their destinations,
+    /// as a node does that never sends packets along the arc: no feature behind sees them. The node
+    /// gets those that can't be forwarded so.
+    pub fn direct(&mut self, to: Directed) {
+        self.directed = Some(to);
+    }
+
+    /// The object of [`Self::direct`].
+    pub fn directed(&self) -> Option<Directed> {
+        self.directed
+    }
+
     /// A mask of the packets that were sent to nodes.
     pub fn sent(&self) -> u64 {
         self.sent
@@ -168,7 +202,8 @@ impl<'a, F: Net> PacketColumns<'a, F> {
 /// A feature of `ip4-unicast` or `ip6-unicast` as a fast path runs it, in place of its node. Each
 /// thread has its own.
 pub trait Stage<F: Net>: Send {
-    /// Returns a mask. Bit `i` is set if packet `i` goes on to the next feature, and then the stage
+    /// Returns a mask. Bit `i` is set if packet `i` goes on to the next feature, or is forwarded by
+    /// an object that the stage has chosen ([`PacketColumns::direct`]), and then the stage
     /// has done for it all that the node would have done: it won't see the packet. The same holds
     /// for packets that the stage has sent to another node ([`PacketColumns::send`]), whose bits
     /// are ignored. For all other packets it must have done nothing: the node gets them. Bits

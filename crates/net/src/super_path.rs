@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Super-paths: nodes on the arcs of received frames that do the work of several nodes for ordinary
-//! packets. The setting that is common to the super-paths of all plugins.
+//! Super-paths: nodes on the arcs of received packets that do the work of several nodes for
+//! ordinary ones. Their setting, and the parts that plugins use which know nothing else of them.
 
-use crate::{IfLanes, Interface, Interfaces};
-use graph::{Shared, SwIfIndex, World};
+use crate::{IfLanes, Interface};
+use graph::{Shared, World};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
-/// Enables or disables a super-path on an interface, by what is configured there and by
-/// [`SuperPaths::on`].
-pub type Apply = fn(&World, &Interface) -> Result<(), String>;
+/// Puts super-paths to use on an interface, or no longer, by what is configured there.
+pub type Apply = fn(&World, &Interface);
 
 /// The super-paths of an instance, and the setting that turns them on or off.
 #[derive(Default)]
 pub struct SuperPaths {
     off: AtomicBool,
-    nodes: Mutex<Vec<(&'static str, Apply)>>,
+    apply: OnceLock<Apply>,
 }
 
 impl Shared for SuperPaths {
@@ -25,12 +24,9 @@ impl Shared for SuperPaths {
 }
 
 impl SuperPaths {
-    /// The arcs of their nodes: each interface starts one of them ([`crate::Device::input_arc`]).
-    pub const ARCS: [&'static str; 2] = ["device-input", "tunnel-input-ethernet"];
-
-    /// Registers the super-path of a plugin.
-    pub fn register(&self, node: &'static str, apply: Apply) {
-        self.nodes().push((node, apply));
+    /// Registers the function that [`Self::follow`] calls. The first one stays.
+    pub fn register(&self, apply: Apply) {
+        self.apply.get_or_init(|| apply);
     }
 
     /// Returns true if super-paths are turned on.
@@ -38,57 +34,16 @@ impl SuperPaths {
         !self.off.load(Ordering::Relaxed)
     }
 
-    /// Turns super-paths on or off. Packets in flight aren't disturbed.
-    ///
-    /// # Errors
-    /// None that a configuration can bring about.
-    pub fn set(&self, world: &World, on: bool) -> Result<(), String> {
+    /// Turns super-paths on or off: interfaces follow by [`Self::follow`].
+    pub fn set(&self, on: bool) {
         self.off.store(!on, Ordering::Relaxed);
-        let nodes = self.nodes().clone();
-        for interface in world.get::<Interfaces>().list() {
-            nodes.iter().try_for_each(|(_, apply)| apply(world, &interface))?;
+    }
+
+    /// Control: follows a change of the configuration that decides where super-paths are in use.
+    pub fn follow(&self, world: &World, interface: &Interface) {
+        if let Some(apply) = self.apply.get() {
+            apply(world, interface);
         }
-        Ok(())
-    }
-
-    /// Enables a node for received frames of an interface if it is wanted there, else disables it.
-    ///
-    /// # Errors
-    /// An arc or a node that doesn't exist.
-    pub fn enable(
-        world: &World,
-        node: &'static str,
-        interface: &Interface,
-        wanted: bool,
-    ) -> Result<(), String> {
-        Self::enable_on(world, (interface.device.input_arc(), node), interface.sw_if, wanted)
-    }
-
-    /// The same for another arc.
-    ///
-    /// # Errors
-    /// An arc or a node that doesn't exist.
-    pub fn enable_on(
-        world: &World,
-        (arc, node): (&'static str, &'static str),
-        sw_if: SwIfIndex,
-        wanted: bool,
-    ) -> Result<(), String> {
-        let wanted = wanted && world.get::<Self>().on();
-        // Setting it again would override the operator's own setting.
-        if wanted == world.is_feature_set(arc, node, sw_if)? {
-            return Ok(());
-        }
-        world.set_feature(arc, node, sw_if, wanted)
-    }
-
-    /// Returns true if one of these features is a super-path.
-    pub fn any_of(&self, features: &[&'static str]) -> bool {
-        self.nodes().iter().any(|(node, _)| features.contains(node))
-    }
-
-    fn nodes(&self) -> MutexGuard<'_, Vec<(&'static str, Apply)>> {
-        self.nodes.lock().expect("no panic inside")
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Outward {
     /// The arc of the protocol's packets that leave. It has to be empty, and so has the next one.
     pub features: ArcIndex,
     interface_output: ArcIndex,
+    /// True if BVIs have no exit.
+    without_bvis: bool,
     /// By interface.
     pub lanes: Arc<IfLanes>,
 }
@@ -97,8 +99,15 @@ impl Outward {
             interfaces: world.get(),
             features: arc::<F>(world, "{ip}-output"),
             interface_output,
+            without_bvis: false,
             lanes: IfLanes::of(world, thread),
         }
+    }
+
+    /// The same for a node that sends packets through bridge domains itself.
+    #[must_use]
+    pub fn without_bvis(self) -> Self {
+        Self { without_bvis: true, ..self }
     }
 
     /// Returns the exit of an interface by its output node; `None` if the graph has to see its
@@ -134,7 +143,19 @@ impl Outward {
         views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Option<Out> {
-        let features = cx.has_arc(self.features, tx_if) || cx.has_arc(self.interface_output, tx_if);
+        let is_bvi = views.get(tx_if as usize)?.flags.contains(IfFlags::BVI);
+        if is_bvi && self.without_bvis { None } else { self.out(tx_if, output, views, cx) }
+    }
+
+    /// As [`Self::look`], for BVIs too.
+    pub fn out<const TRACED: bool>(
+        &self,
+        tx_if: u32,
+        output: NodeIndex,
+        views: Views<'_>,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<Out> {
+        let features = cx.has_arc(self.features, tx_if) || self.has_features(tx_if, cx);
         let view = views.get(tx_if as usize)?;
         if features || !view.is_up() || view.output != output {
             return None;
@@ -148,5 +169,11 @@ impl Outward {
             .sent_by(tx_if, cx.turn)
             .filter(|_| !view.flags.contains(IfFlags::L2))?;
         Some(Out { tx: view.tx, parent: sent.parent, tags: sent.tags })
+    }
+
+    /// True if an interface has features of all packets that it sends.
+    #[inline(always)]
+    pub fn has_features<const TRACED: bool>(&self, tx_if: u32, cx: &Cx<'_, TRACED>) -> bool {
+        cx.has_arc(self.interface_output, tx_if)
     }
 }

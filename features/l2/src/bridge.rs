@@ -6,6 +6,7 @@ use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
 use crate::features::Features;
 use crate::mac_events::MacEvents;
 use crate::mode::Mode;
+use crate::ordinary::BypassedCounters;
 use crate::pbb::Backbone;
 use crate::sink::SinkEnded;
 use crate::startup_conf::Startup;
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{GraceTicket, Slots, Turn};
 use tables::MacTable;
-use tables::mac::{MacEntry, MacKey, MacView};
+use tables::mac::{MacEntry, MacKey};
 use wire::MacAddr;
 
 /// The state that only the main thread reads and writes.
@@ -94,6 +95,8 @@ pub struct Bridge {
     pub(crate) snoop_ager: Signal,
     /// The nodes of features of other plugins.
     pub(crate) attached: AttachedNodes,
+    /// Counters of nodes that ordinary frames don't visit, if these nodes are there.
+    pub(crate) bypassed: Option<BypassedCounters>,
     control: Mutex<Control>,
 }
 
@@ -125,6 +128,7 @@ impl Shared for Bridge {
             is_full: AtomicBool::new(false),
             snoop_ager: world.processes.signal(),
             attached: AttachedNodes::default(),
+            bypassed: BypassedCounters::of(world),
             control: Mutex::new(Control {
                 domains: BTreeMap::new(),
                 ids: vec![Some(0)],
@@ -155,12 +159,6 @@ impl Shared for Bridge {
 impl Bridge {
     pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().expect("no panic inside")
-    }
-
-    /// The MAC addresses, for the lookups of a worker's turn.
-    #[inline(always)]
-    pub(crate) fn view<'t>(&'t self, turn: &'t Turn<'_>) -> MacView<'t> {
-        self.macs.view(turn)
     }
 
     /// Counts an address that is about to be learned at a port, unless a limit is reached: that of

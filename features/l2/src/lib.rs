@@ -4,7 +4,7 @@
 //! cross-connects.
 //!
 //! ```text
-//! l2-super-path → NAME-tx                                                       (ordinary frames; see `super_path`)
+//! l2-super-path → NAME-tx                                                       (ordinary frames, in the plugin of super-paths; see `ordinary`)
 //! ethernet-input → l2-input → l2-learn → l2-fwd → l2-output → NAME-output        (known unicast)
 //!                                        l2-fwd → l2-flood → l2-output           (unknown unicast)
 //!                             l2-learn → l2-flood → l2-output, ethernet-input    (group; copies to ports and to the BVI)
@@ -60,13 +60,13 @@ mod mac_events;
 mod meta;
 mod mirror;
 mod mode;
+mod ordinary;
 mod output;
 mod pbb;
 mod sink;
 mod startup_conf;
 mod state;
 mod storm;
-mod super_path;
 mod termination;
 #[cfg(feature = "tests")]
 mod tests;
@@ -82,11 +82,12 @@ pub use fib::FibEntry;
 pub use meta::address_frame;
 pub use mirror::{Mirrored, address_mirror_copy, register_mirror};
 pub use mode::{Mode, PortKind};
+pub use ordinary::{Origin, Switched, Target, UnicastPath};
 pub use sink::SinkEnded;
 pub use storm::Class;
 
-use graph::{Feature, NodeDef, Plugin, StateDef};
-use net::{Interfaces, SuperPaths};
+use graph::{NodeDef, Plugin, StateDef};
+use net::Interfaces;
 use startup::StartupDef;
 use stats::Space;
 
@@ -112,23 +113,8 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<feature_arc::FeatureArc<true>>(),
         NodeDef::of::<feature_arc::FeatureArcEnd<false>>(),
         NodeDef::of::<feature_arc::FeatureArcEnd<true>>(),
-        NodeDef::of::<super_path::L2SuperPath>(),
     ],
     arcs: feature_arc::ARCS,
-    features: &[
-        Feature {
-            arc: "device-input",
-            node: "l2-super-path",
-            before: &["super-path"],
-            after: &["bond-input", "l2-patch", "pcap-capture", "span-input"],
-        },
-        Feature {
-            arc: "tunnel-input-ethernet",
-            node: "l2-super-path",
-            before: &["super-path"],
-            after: &["pcap-capture"],
-        },
-    ],
     cli: cli::COMMANDS,
     config: config::write_config,
     examples: examples::EXAMPLES,
@@ -140,7 +126,6 @@ pub static PLUGIN: Plugin = Plugin {
     counters: &[(storm::COUNTERS, Space::Interface)],
     start: |world| {
         world.get::<Interfaces>().subscribe(mode::follow);
-        world.get::<SuperPaths>().register("l2-super-path", super_path::apply);
         ager::start(world);
         termination::start(world);
         termination::start_ager(world);

@@ -6,11 +6,11 @@ use crate::domain::{DomainConfig, check_id};
 use crate::features::Features;
 use crate::state::{BVI, FILTER, NO_DOMAIN, PROVISIONED, Port, Role, STATIC};
 use crate::storm::Rates;
-use crate::{super_path, vtr};
+use crate::vtr;
 use cli::{Error, Result, retval};
 use ethernet::is_loopback;
 use graph::{SwIfIndex, World};
-use net::{BackboneRewrite, Column, IfEvent, Interfaces, L2Role};
+use net::{BackboneRewrite, Column, IfEvent, Interfaces, L2Role, SuperPaths};
 use std::sync::atomic::AtomicU32;
 use tables::mac::{MacEntry, MacKey};
 
@@ -144,8 +144,7 @@ impl Bridge {
         };
         self.ports.set(sw_if.0, port);
         if let Some(interface) = &interface {
-            let applied = super_path::apply(world, interface);
-            debug_assert_eq!(applied, Ok(()), "the arc is there");
+            world.get::<SuperPaths>().follow(world, interface);
         }
     }
 

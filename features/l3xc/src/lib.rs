@@ -42,6 +42,10 @@ pub static PLUGIN: Plugin = Plugin {
             after: &[rank::POLICY],
         },
     ],
+    stages: &[
+        net::stage::<Ip4, node::Input<Ip4>, node::Direct<Ip4>>(),
+        net::stage::<Ip6, node::Input<Ip6>, node::Direct<Ip6>>(),
+    ],
     cli: cli::COMMANDS,
     config: config::write_config,
     examples: config::EXAMPLES,

@@ -2,10 +2,13 @@
 //! `l3xc-input-ip4`, `l3xc-input-ip6`: sends packets by the paths of a cross-connect.
 
 use buffer::Buffer;
-use graph::{Build, Configured, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use graph::{
+    Build, ChainStep, Configured, Cx, ErrorIndex, Next, Node, NodeIndex, ThreadIndex, Trace, World,
+};
 use ip::{Ip, Onward, table_of};
-use net::{AdjIndex, Interfaces};
+use net::{AdjIndex, Directed, Interfaces, PacketColumns, Stage};
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// `l3xc-input-ip4` or `l3xc-input-ip6`.
@@ -78,5 +81,31 @@ impl<F: Ip> Node for Input<F> {
             }
             None => To::NoPath,
         }
+    }
+}
+
+/// The same for many packets at once: the super-path forwards them by the paths.
+pub struct Direct<F> {
+    matched: ErrorIndex,
+    of: PhantomData<F>,
+}
+
+impl<F: Ip> Build for Direct<F> {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        let node = graph::filled(Input::<F>::NAME, F::IS_V6);
+        let matched = world.reason_index(&node, "matched").expect("a counter of the node");
+        Self { matched, of: PhantomData }
+    }
+}
+
+impl<F: Ip> Stage<F> for Direct<F> {
+    fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, F>,
+        step: ChainStep<'_>,
+        _: &Cx<'_, false>,
+    ) -> u64 {
+        packets.direct(Directed { adj: step.config::<Input<F>>(), counter: self.matched });
+        packets.which
     }
 }

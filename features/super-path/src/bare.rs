@@ -72,13 +72,13 @@ impl<F: Protocol> Plan<F> {
         // By value: fields behind a reference are read again after every store.
         let own = *rx;
         let take = move |b: &mut Buffer| {
-            if b.rx_if == own.device { make_room::<F>(b, &own) } else { None }
+            if own.is_of(b) { make_room::<F>(b, &own) } else { None }
         };
         let row = self.gather_row(v, (from, to), take);
         let mut at = from + row;
         let mut which = !u64::MAX.checked_shl(row as u32).unwrap_or(0);
         for b in v.range_mut_ahead(at, to) {
-            if b.rx_if != rx.device {
+            if !rx.is_of(b) {
                 break;
             }
             if let Some(found) = make_room::<F>(b, rx) {

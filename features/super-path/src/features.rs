@@ -3,7 +3,7 @@
 //! can't handle to the end go on in front of what is left to do, and never twice through a stage.
 
 use crate::forwarder::Forwarder;
-use crate::gate::{Gate, One, Open};
+use crate::gate::{DirectedBy, Gate, One, Open};
 use crate::next_hop::Protocol;
 use crate::plan::Plan;
 use crate::rx::Rx;
@@ -55,7 +55,7 @@ impl<F: Protocol> Forwarder<F> {
         let mut buffers = OfPlan { v: &mut *v, at: plan.places_in_vector() };
         let (of, columns) = ((plan.rx_if, TableIndex(plan.table)), (&sources[..n], plan.totals()));
         let packets = &mut PacketColumns::new(of, all, columns, &mut buffers).behind(plan.front);
-        let passing = gate.pass(packets, cx);
+        let (passing, directed) = gate.pass(packets, plan.chain, cx);
         let changed = packets.changed() & passing;
         let (gone, nodes) = (packets.sent(), packets.nodes());
         debug_assert_eq!(gone, all & !passing, "each has passed, or has a node");
@@ -67,34 +67,56 @@ impl<F: Protocol> Forwarder<F> {
         if gone != 0 {
             plan.keep(passing);
         }
-        plan.passed = true;
+        (plan.passed, plan.directed) = (true, directed);
         plan.gone.set(0);
     }
 
-    /// Sends the packets of a plan that have passed features, and that weren't sent, to the lookup.
+    /// Ends a plan whose packets have passed features. Those that weren't sent go to the lookup, or
+    /// where [`Gate::leave`] says.
     #[inline(always)]
-    pub fn leave(&self, plan: &Plan<F>, gate: &Gate<F>, v: &mut Vector<'_, To>) {
-        if plan.passed && plan.gone.get() < plan.len() as u64 {
-            self.leave_passed(plan, gate, v);
+    pub fn leave(
+        &self,
+        plan: &Plan<F>,
+        gate: &Gate<F>,
+        v: &mut Vector<'_, To>,
+        cx: &Cx<'_, false>,
+    ) {
+        if plan.passed {
+            self.leave_passed(plan, gate, v, cx);
         }
     }
 
     #[inline(never)]
-    fn leave_passed(&self, plan: &Plan<F>, gate: &Gate<F>, v: &mut Vector<'_, To>) {
+    fn leave_passed(
+        &self,
+        plan: &Plan<F>,
+        gate: &Gate<F>,
+        v: &mut Vector<'_, To>,
+        cx: &Cx<'_, false>,
+    ) {
+        let gone = plan.gone.get();
+        if let Some((directed, _)) = plan.directed {
+            cx.count_for(directed.counter, gone);
+        }
+        if gone == plan.len() as u64 {
+            return;
+        }
         let mut left = 0;
         for i in 0..plan.len() {
             let at = plan.at(i);
             if v.is(at, To::Aside) {
-                plan.front.strip(v.get_mut(at), plan.onward(i).total);
-                v.set(at, To::Node(gate.lookup()));
+                let b = v.get_mut(at);
+                plan.front.strip(b, plan.onward(i).total);
+                let node = gate.leave(plan.directed, b, cx);
+                v.set(at, To::Node(node));
                 left += 1;
             }
         }
         self.count_received(plan, left);
     }
 
-    /// As [`Self::pass_features`], for one packet of so many bytes: `Err` with its next node if a
-    /// feature's node has to handle it.
+    /// As [`Self::pass_features`], for one packet of so many bytes: the object that it takes
+    /// instead of a lookup, or `Err` with its next node if a feature's node has to handle it.
     #[inline(never)]
     pub(super) fn pass_one(
         &self,
@@ -102,12 +124,13 @@ impl<F: Protocol> Forwarder<F> {
         (rx, front, total): (&Rx, Front, u32),
         gate: &mut Gate<F>,
         cx: &Cx<'_, false>,
-    ) -> Result<(), To> {
+    ) -> Result<Option<DirectedBy>, To> {
         let columns = (&[F::frame_source(b)][..], &[total][..]);
         let (of, mut buffers) = ((b.rx_if, rx.table::<F>()), One(b));
         let mut packets = PacketColumns::new(of, 1, columns, &mut buffers).behind(front);
-        if gate.pass(&mut packets, cx) != 0 {
-            return Ok(());
+        let (passing, directed) = gate.pass(&mut packets, rx.chain, cx);
+        if passing != 0 {
+            return Ok(directed);
         }
         let [node, ..] = packets.nodes();
         Err(To::Node(node))

@@ -11,13 +11,17 @@ use graph::{Cx, ThreadIndex, World};
 use ip::exits::{Exits, Out, Outward};
 use ip::headers::Onward;
 use ip::{Local, RouteCounts};
+use l2::Bridge;
 use net::PathMtus;
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Ordinary, TAG, TableIndex, Views};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Ordinary, TAG, TableIndex, Views};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
 use sync::Turn;
 use tables::SplitLookup;
+
+/// The route of packets that take no route: it has no counters.
+const NO_ROUTE: u32 = u32::MAX;
 
 /// Routes of one protocol, and their counters.
 pub struct Forwarder<F: Protocol> {
@@ -25,6 +29,8 @@ pub struct Forwarder<F: Protocol> {
     pub(super) adjacencies: Arc<Adjacencies>,
     path_mtus: Arc<PathMtus<F>>,
     pub(super) outward: Outward,
+    pub(super) interfaces: Arc<Interfaces>,
+    pub(super) bridge: Arc<Bridge>,
     pub(super) received: Lane,
     /// By adjacency.
     pub(super) counters: CombinedLane,
@@ -37,7 +43,9 @@ impl<F: Protocol> Forwarder<F> {
         Self {
             fib: world.get(),
             path_mtus: world.get(),
-            outward: Outward::new::<F>(world, thread),
+            outward: Outward::new::<F>(world, thread).without_bvis(),
+            interfaces: world.get(),
+            bridge: world.get(),
             received,
             counters: adjacencies.counters.lane(thread.at()),
             routes: RouteCounts::new(world, thread),
@@ -155,31 +163,38 @@ impl<F: Protocol> Forwarder<F> {
             return None;
         }
         if rx.open::<F>() == Open::Free {
-            return self.forward_one(b, rx, local, views, cx);
+            return self.forward_one(b, (rx, None), local, views, cx);
         }
         let (front, total) = (rx.front(), F::total(words.0));
         // A stage that takes a packet out of a tunnel gives it another one.
         let rx_if = b.rx_if as usize;
         let to = match self.pass_one(b, (rx, front, total), gate, cx) {
             Err(to) => to,
-            Ok(()) => match self.forward_one(b, rx, local, views, cx) {
-                Some(to) => return Some(to),
-                None => {
-                    front.strip(b, total);
-                    To::Node(gate.lookup())
+            Ok(by) => {
+                let directed = by.map(|(directed, _)| directed);
+                match self.forward_one(b, (rx, directed.map(|to| to.adj)), local, views, cx) {
+                    Some(to) => {
+                        directed.iter().for_each(|to| cx.count_for(to.counter, 1));
+                        return Some(to);
+                    }
+                    None => {
+                        front.strip(b, total);
+                        To::Node(gate.leave(by, b, cx))
+                    }
                 }
-            },
+            }
         };
         self.received.add(rx_if, rx.fresh());
         Some(to)
     }
 
-    /// Sends one packet that has passed all features, and whose header is right.
+    /// Sends one packet that has passed all features, and whose header is right, by an object or by
+    /// its route.
     #[inline(always)]
     fn forward_one(
         &self,
         b: &mut Buffer,
-        rx: &Rx,
+        (rx, directed): (&Rx, Option<AdjIndex>),
         local: &mut Local<F>,
         views: Views<'_>,
         cx: &Cx<'_, false>,
@@ -187,15 +202,21 @@ impl<F: Protocol> Forwarder<F> {
         let (words, key) = F::look(b)?;
         let (word, _) = F::onward(words.0);
         let (total, table) = (F::total(words.0), rx.table::<F>());
-        let leaf = self.fib.table(table, cx.turn)?.lookup(key, cx.turn);
-        let (hop, bytes) = (AdjIndex(leaf.hop), u64::from(total));
+        let (hop, route) = match directed {
+            Some(adj) => (adj, NO_ROUTE),
+            None => {
+                let leaf = self.fib.table(table, cx.turn)?.lookup(key, cx.turn);
+                (AdjIndex(leaf.hop), leaf.route)
+            }
+        };
+        let bytes = u64::from(total);
         let (adj, via) = self.adj(b, hop, total, table.0, cx)?;
         if adj.kind == AdjKind::Receive && via == 0 {
             let node = Self::deliver_one(b, (rx.front(), total), (hop, table.0), local, cx)?;
             self.received.add(b.rx_if as usize, rx.fresh());
             self.counters.add(adj.counter as usize, 1, bytes);
             if self.counting() {
-                self.routes.to(leaf.route, 1, bytes);
+                self.routes.to(route, 1, bytes);
                 self.count_via(adj.via, 1, bytes, cx);
             }
             return Some(node);
@@ -204,24 +225,26 @@ impl<F: Protocol> Forwarder<F> {
             return None;
         }
         let onward = Onward { word, total };
-        let (next_hop, to) = match self.outward.look(adj.tx_if, adj.output, views, cx) {
+        let rx_if = b.rx_if;
+        let (followed, to) = match self.outward.look(adj.tx_if, adj.output, views, cx) {
             Some(out) => {
                 let next_hop = self.next_hop_by(adj, out, cx)?;
-                next_hop.take::<F>(b, b.rx_if, onward)?;
-                self.count_exit(&next_hop, 1, bytes);
-                (next_hop, next_hop.to)
+                next_hop.take::<F>(b, rx_if, onward)?;
+                self.count_over(&next_hop, 1, bytes);
+                (next_hop.via, next_hop.to)
             }
             None => {
-                let next_hop = self.to_output(adj, cx)?;
-                (next_hop, self.output(&next_hop, b, b.rx_if, onward, cx)?)
+                let hop = self.indirect(adj, views, cx)?;
+                let to = self.output(&hop, b, rx_if, onward, cx)?;
+                self.count_indirect(&hop, 1, bytes, cx);
+                (hop.next_hop().via, to)
             }
         };
-        self.received.add(b.rx_if as usize, rx.fresh());
-        self.counters.add(next_hop.counter as usize, 1, bytes);
+        self.received.add(rx_if as usize, rx.fresh());
         if self.counting() {
-            self.routes.to(leaf.route, 1, bytes);
+            self.routes.to(route, 1, bytes);
             self.count_via(via, 1, bytes, cx);
-            self.count_via(next_hop.via, 1, bytes, cx);
+            self.count_via(followed, 1, bytes, cx);
         }
         Some(to)
     }
@@ -243,6 +266,11 @@ impl<F: Protocol> Forwarder<F> {
     /// Begins the lookups for a plan, and completes the simple ones.
     #[inline(always)]
     pub fn approach<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<SplitLookup<'_, F::Key>>) {
+        if let Some((to, _)) = plan.directed {
+            let (_, hops, routes) = plan.columns();
+            hops.fill(to.adj.0);
+            return routes.fill(NO_ROUTE);
+        }
         let Some(steps) = steps else { return plan.clear() };
         let (keys, hops, routes) = plan.columns();
         if keys.first() == keys.last()
@@ -293,7 +321,7 @@ impl<F: Protocol> Forwarder<F> {
 
     /// Counts for the interface that packets leave by and its parent.
     #[inline(always)]
-    fn count_exit(&self, next_hop: &NextHop, packets: u64, bytes: u64) {
+    pub(super) fn count_exit(&self, next_hop: &NextHop, packets: u64, bytes: u64) {
         let bytes = bytes + packets * next_hop.header_len as u64;
         self.outward.lanes.tx.unicast(next_hop.tx_if as usize, packets, bytes);
         if next_hop.parent != 0 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The features of received packets. Those with a [`net::Stage`] are evaluated by the super-path
-//! itself; for others it sends packets to the node, and takes them back behind the last feature.
+//! itself; for others it sends packets to the node, and takes them back in front of the next
+//! feature with a stage, or behind the last feature.
 
 use crate::Bits;
 use buffer::Buffer;
 use graph::{ArcIndex, Cx, NodeIndex, ThreadIndex, World};
 use ip::{Ip, arc};
-use net::{Buffers, PacketColumns, Stage};
+use net::{Buffers, Directed, PacketColumns, Stage};
 
 /// The condition on which the super-path may take packets that an interface receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,24 +16,29 @@ pub enum Open {
     No,
     /// Yes, all: the interface has no feature.
     Free,
-    /// They pass the features first. Behind the last one stands this super-path's node again.
+    /// They pass the features first, or those that they haven't passed yet.
     Features,
 }
+
+/// The forwarding object that packets take instead of a lookup, and the position of the feature in
+/// the chain that has chosen it: packets that can't be forwarded go to its node.
+pub type DirectedBy = (Directed, u32);
 
 /// The arc of received packets of one protocol.
 pub struct Gate<F: Ip> {
     unicast: ArcIndex,
     /// The node behind the last feature.
     lookup: NodeIndex,
+    /// The super-path's own node on the arc.
+    returns: NodeIndex,
     /// By node.
     stages: Vec<Option<Box<dyn Stage<F>>>>,
 }
 
 impl<F: Ip> Gate<F> {
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
-        let lookup = world
-            .node(&graph::filled("{ip}-lookup", F::IS_V6))
-            .expect("the plugin brings its nodes");
+        let node = |name| world.node(&graph::filled(name, F::IS_V6)).expect("plugins bring nodes");
+        let (lookup, returns) = (node("{ip}-lookup"), node("super-path-{ip}-passed"));
         let mut stages: Vec<Option<Box<dyn Stage<F>>>> = Vec::new();
         for def in world.stages() {
             if let Some(stage) = def.make(world, thread)
@@ -42,7 +48,7 @@ impl<F: Ip> Gate<F> {
                 stages[node.at()] = Some(stage);
             }
         }
-        Self { unicast: arc::<F>(world, "{ip}-unicast"), lookup, stages }
+        Self { unicast: arc::<F>(world, "{ip}-unicast"), lookup, returns, stages }
     }
 
     #[inline(always)]
@@ -50,19 +56,37 @@ impl<F: Ip> Gate<F> {
         if cx.has_arc(self.unicast, rx_if) { Open::Features } else { Open::Free }
     }
 
-    /// The node behind the last feature.
-    pub fn lookup(&self) -> NodeIndex {
-        self.lookup
+    /// The same for packets that have come back, and stand at this position of their chain.
+    #[inline(always)]
+    pub fn open_at<const TRACED: bool>(&self, at: u32, cx: &Cx<'_, TRACED>) -> Open {
+        let next = cx.chain(at).next();
+        if next.is_some_and(|step| step.node != self.lookup) { Open::Features } else { Open::Free }
     }
 
-    /// Runs the stages of an interface on packets, as far as its features have them. The others are
-    /// sent to the nodes of the features that have to handle them. Returns a mask of the packets
-    /// that have passed all features.
+    /// The node of packets that have passed all features and can't be forwarded: the lookup, or the
+    /// node of the feature that has directed them.
+    pub fn leave(&self, by: Option<DirectedBy>, b: &mut Buffer, cx: &Cx<'_, false>) -> NodeIndex {
+        let chosen = by.and_then(|(_, at)| cx.chain(at).next());
+        chosen.map_or(self.lookup, |step| step.enter(b))
+    }
+
+    /// Runs the stages of an interface on packets, as far as its features have them, from a
+    /// position of their chain on, or all. The others are sent to the nodes of the features that
+    /// have to handle them. Returns a mask of the packets that have passed all features, and the
+    /// object that they take instead of a lookup.
     #[inline(never)]
-    pub fn pass(&mut self, packets: &mut PacketColumns<'_, F>, cx: &Cx<'_, false>) -> u64 {
-        for step in cx.chain(self.unicast, packets.rx_if) {
+    pub fn pass(
+        &mut self,
+        packets: &mut PacketColumns<'_, F>,
+        from: Option<u32>,
+        cx: &Cx<'_, false>,
+    ) -> (u64, Option<DirectedBy>) {
+        for step in cx.chain(from.unwrap_or_else(|| cx.chain_start(self.unicast, packets.rx_if))) {
             if step.node == self.lookup || packets.which == 0 {
                 break;
+            }
+            if step.node == self.returns {
+                continue;
             }
             let passing = match self.stages.get_mut(step.node.at()) {
                 Some(Some(stage)) => stage.pass(packets, step, cx),
@@ -74,8 +98,11 @@ impl<F: Ip> Gate<F> {
             for i in Bits(leaving) {
                 packets.send(i, |b| step.enter(b));
             }
+            if let Some(directed) = packets.directed() {
+                return (packets.which, Some((directed, step.at())));
+            }
         }
-        packets.which
+        (packets.which, None)
     }
 }
 

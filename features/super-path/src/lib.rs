@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! `super-path`: Ethernet, validation, lookup, rewrite and output of the ordinary packet in one
-//! node.
+//! Super-paths: ordinary packets and frames go from the node that received them to a transmit node
+//! with one node in between. The graph is complete, and always right; these nodes give the same
+//! results, sooner, and leave it all other packets untouched and uncounted. Traced packets take the
+//! graph, so a trace shows every step.
+//!
+//! `l2-super-path` switches frames ([`mod@l2`]). `super-path` routes packets: Ethernet, validation,
+//! lookup, rewrite and output.
 //!
 //! It stands last on the arc of received frames of Ethernet interfaces that carry IP: of devices,
 //! and of tunnels whose packets are frames. Under names of their own it takes packets that begin
@@ -9,12 +14,11 @@
 //! packet is one that was received in one piece for our MAC address, and whose headers are usual.
 //! It goes straight to the transmit node of a driver or a tunnel, if its route leads to a resolved
 //! neighbour, or into a link without layer-2 header, that takes it; or to the node that takes
-//! packets for us; or to the node of a feature. Any other packet goes on to `ethernet-input`
-//! untouched and uncounted: the graph is complete, and always right; this node gives the same
-//! results, sooner. Traced packets take the graph, so a trace shows every step.
+//! packets for us; or to the node of a feature. Any other packet goes on to `ethernet-input`.
 //!
 //! A feature of received packets with a [`net::Stage`] is run here, for a block of packets at once.
-//! For any other, packets go to its node, and come back behind the last one.
+//! For any other, packets go to its node, and come back in front of the next feature with a stage,
+//! or behind the last feature.
 
 mod bare;
 mod choice;
@@ -23,6 +27,7 @@ mod deliver;
 mod features;
 mod forwarder;
 mod gate;
+mod l2;
 mod next_hop;
 mod node;
 mod output;
@@ -35,29 +40,34 @@ mod tags;
 
 pub use node::SuperPath;
 
+use ::l2::Bridge;
 use buffer::Flags;
 use cli::Command;
 use graph::{Feature, Next, Node, NodeDef, NodeIndex, Plugin, Script, StateDef, World, rank};
 use ip::headers::BLOCK;
-use net::{IfEvent, Interfaces, SuperPaths};
+use l2::L2SuperPath;
 use rx::Door;
 use std::sync::Arc;
 
-/// The super-path of IPv4 and IPv6.
+/// The super-paths of IPv4, IPv6 and switched frames.
 pub static PLUGIN: Plugin = Plugin {
     name: "super-path",
-    about: "Ordinary IP packets, from Ethernet to Ethernet in one node",
-    state: &[StateDef::of::<switch::OpenSubs>()],
+    about: "Ordinary packets, from Ethernet to Ethernet in one node",
+    // Layer-2 switching may be missing.
+    state: &[StateDef::of::<switch::OpenSubs>(), StateDef::of::<Bridge>()],
     nodes: &[
         NodeDef::of::<SuperPath>(),
+        NodeDef::of::<L2SuperPath>(),
         DOORS[0].node(),
         DOORS[1].node(),
         DOORS[2].node(),
         DOORS[3].node(),
     ],
     features: &[
-        last_on(SuperPaths::ARCS[0]),
-        last_on(SuperPaths::ARCS[1]),
+        routes_on(FRAMES[0]),
+        routes_on(FRAMES[1]),
+        switches_on(FRAMES[0], &["bond-input", "l2-patch", "pcap-capture", "span-input"]),
+        switches_on(FRAMES[1], &["pcap-capture"]),
         DOORS[0].feature(),
         DOORS[1].feature(),
         DOORS[2].feature(),
@@ -69,6 +79,9 @@ pub static PLUGIN: Plugin = Plugin {
     start,
     ..Plugin::EMPTY
 };
+
+/// The arcs of received frames: each interface starts one of them ([`net::Device::input_arc`]).
+const FRAMES: [&str; 2] = ["device-input", "tunnel-input-ethernet"];
 
 /// A node for packets that begin with their IP header, and its arc.
 #[derive(Clone, Copy)]
@@ -117,9 +130,14 @@ impl Packets {
     }
 }
 
-/// The feature of an arc of frames.
-const fn last_on(arc: &'static str) -> Feature {
+/// The last feature of an arc of frames.
+const fn routes_on(arc: &'static str) -> Feature {
     Feature { arc, node: SuperPath::NAME, before: &[], after: &["pcap-capture"] }
+}
+
+/// The feature in front of it, for frames that are switched.
+const fn switches_on(arc: &'static str, after: &'static [&'static str]) -> Feature {
+    Feature { arc, node: L2SuperPath::NAME, before: &[SuperPath::NAME], after }
 }
 
 const COMMANDS: &[Command<World>] = &[
@@ -139,16 +157,10 @@ const COMMANDS: &[Command<World>] = &[
 
 fn start(world: &Arc<World>) -> Result<(), String> {
     switch::check_last(world)?;
-    world.get::<SuperPaths>().register(SuperPath::NAME, switch::apply);
-    world.watch_features(switch::follow_features);
-    let interfaces = world.get::<Interfaces>();
-    for interface in interfaces.list() {
-        switch::follow(world, IfEvent::Added(interface.sw_if))?;
+    for packets in DOORS.iter().filter(|packets| matches!(packets.door, Door::Passed { .. })) {
+        world.return_by(packets.arc, packets.node)?;
     }
-    interfaces.subscribe(|world, event| {
-        let followed = switch::follow(world, event);
-        debug_assert_eq!(followed, Ok(()), "the arc is this plugin's own");
-    });
+    switch::start(world);
     Ok(())
 }
 

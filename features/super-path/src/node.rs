@@ -131,7 +131,7 @@ impl Node for SuperPath {
         let (door, cx) = (self.doors.of(cx.node()), &cx.untraced());
         let Self { interfaces, gates, ip4, ip6, state4, state6, .. } = self;
         let views = interfaces.views(cx.turn);
-        let (rx, seen) = (&Rx::new((b.rx_if, door), gates, views, cx), (views, cx));
+        let (rx, seen) = (&Rx::new((b, door), gates, views, cx), (views, cx));
         let Gates { ip4: gate4, ip6: gate6 } = gates;
         let to = if door.is_bare::<Ip4>() {
             Self::bare((ip4, state4), gate4, b, rx, seen)
@@ -171,11 +171,11 @@ impl Node for SuperPath {
         let (cx, turn) = (&*cx, cx.turn);
         let views = interfaces.views(turn);
         let context = SendContext { views, cx, counting: ip4.counting() };
-        let look = |device, gates: &Gates| Rx::new((device, door), gates, views, cx);
+        let look = |first: &Buffer, gates: &Gates| Rx::new((first, door), gates, views, cx);
         let of_run =
             |first: &Buffer, tags, gates: &Gates| Rx::of_run(first, tags, gates, interfaces, cx);
         let n = v.len();
-        let mut rx = look(v.get(0).rx_if, gates);
+        let mut rx = look(v.get(0), gates);
         let mut tables = rx.tables;
         let (mut steps4, mut steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));
         now.clear();
@@ -185,7 +185,7 @@ impl Node for SuperPath {
             more = from < n;
             if more {
                 let block = (from, (from + BLOCK).min(n));
-                from = next.make(v, block, &mut rx, |i| look(i, gates), |b, t| of_run(b, t, gates));
+                from = next.make(v, block, &mut rx, |b| look(b, gates), |b, t| of_run(b, t, gates));
                 if rx.tables != tables {
                     tables = rx.tables;
                     (steps4, steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));
@@ -209,8 +209,8 @@ impl Node for SuperPath {
             ip6.send::<I>(&now.ip6, last6, &mut ahead6, state6, v, context);
             ahead4.all();
             ahead6.all();
-            ip4.leave(&now.ip4, &gates.ip4, v);
-            ip6.leave(&now.ip6, &gates.ip6, v);
+            ip4.leave(&now.ip4, &gates.ip4, v, cx);
+            ip6.leave(&now.ip6, &gates.ip6, v, cx);
             if let Some(off) = now.tags_off {
                 off.settle(v, &ip4.outward.lanes);
             }

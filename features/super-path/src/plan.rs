@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plans: the ordinary packets of a block, and their destinations.
 
-use crate::gate::Open;
+use crate::gate::{DirectedBy, Open};
 use crate::next_hop::Protocol;
 use crate::rx::{Door, Rx};
 use crate::tags::{Parsed, TagsOff, parse, run, run_behind, skip};
@@ -52,8 +52,12 @@ pub struct Plan<F: Protocol> {
     /// Their adjacencies; before the lookups are complete, the state of the lookups.
     pub hops: [u32; BLOCK],
     pub routes: [u32; BLOCK],
+    /// See [`Rx::chain`].
+    pub chain: Option<u32>,
     /// They have passed features, which must not see them again.
     pub passed: bool,
+    /// The object that they take instead of a lookup.
+    pub directed: Option<DirectedBy>,
     /// Packets of the plan that have gone on to another node, as far as they are counted.
     pub gone: Cell<u64>,
     /// True while lookups are in progress: hops and routes aren't there yet.
@@ -77,7 +81,9 @@ impl<F: Protocol> Plan<F> {
             table: 0,
             hops: [0; BLOCK],
             routes: [0; BLOCK],
+            chain: None,
             passed: false,
+            directed: None,
             gone: Cell::new(0),
             stepping: false,
         }
@@ -85,7 +91,7 @@ impl<F: Protocol> Plan<F> {
 
     #[inline(always)]
     pub fn clear(&mut self) {
-        (self.n, self.stepping, self.passed) = (0, false, false);
+        (self.n, self.stepping, self.passed, self.directed) = (0, false, false, None);
     }
 
     #[inline(always)]
@@ -178,7 +184,7 @@ impl<F: Protocol> Plan<F> {
     fn receive(&mut self, rx: &Rx) {
         (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
         (self.front, self.fresh, self.passed) = (rx.front(), rx.fresh(), false);
-        self.renumbered = false;
+        (self.chain, self.renumbered) = (rx.chain, false);
         self.gone.set(0);
     }
 
@@ -381,21 +387,21 @@ impl Plans {
 
     /// Examines the headers of packets `from .. to`, at most [`BLOCK`] of them, as far as they came
     /// in by one interface; returns where the next block begins. `rx` is the state of the
-    /// previous packet's interface, `look` finds it for another device, and `of_run`
-    /// for another run of frames of a device with sub-interfaces.
+    /// previous packet's interface, `look` finds it for a packet of another device, and
+    /// `of_run` for another run of frames of a device with sub-interfaces.
     #[inline(always)]
     pub fn make(
         &mut self,
         v: &mut Vector<'_, To>,
         (from, to): (usize, usize),
         rx: &mut Rx,
-        look: impl Fn(u32) -> Rx,
+        look: impl Fn(&Buffer) -> Rx,
         of_run: impl Fn(&Buffer, Parsed) -> Rx,
     ) -> usize {
         self.clear();
         let first = v.get(from);
-        if first.rx_if != rx.device {
-            *rx = look(first.rx_if);
+        if !rx.is_of(first) {
+            *rx = look(first);
         }
         let behind = if rx.door != Door::Frames {
             self.gather_bare(v, (from, to), *rx)

@@ -19,7 +19,7 @@ pub enum Door {
         /// Of IPv6, not IPv4.
         v6: bool,
     },
-    /// Packets that have passed the features of received packets. They begin with their IP header.
+    /// Packets that have passed a feature of received packets. They begin with their IP header.
     Passed {
         /// Of IPv6, not IPv4.
         v6: bool,
@@ -43,6 +43,8 @@ pub struct Rx {
     pub door: Door,
     /// The device that frames come in by.
     pub device: u32,
+    /// The position of packets in their chain of features, if they have passed some already.
+    pub chain: Option<u32>,
     /// The interface that packets are received by: the device, or a sub-interface of it.
     pub rx_if: u32,
     /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read,
@@ -74,7 +76,7 @@ impl Gates {
         &self,
         door: Door,
         view: IfView,
-        rx_if: u32,
+        (rx_if, chain): (u32, Option<u32>),
         cx: &Cx<'_, TRACED>,
     ) -> [Open; 2] {
         if !view.flags.contains(IfFlags::ADMIN) || view.flags.contains(IfFlags::L2) {
@@ -84,8 +86,12 @@ impl Gates {
             Door::Frames => [self.ip4.open(rx_if, cx), self.ip6.open(rx_if, cx)],
             Door::Packets { v6: false } => [self.ip4.open(rx_if, cx), Open::No],
             Door::Packets { v6: true } => [Open::No, self.ip6.open(rx_if, cx)],
-            Door::Passed { v6: false } => [Open::Free, Open::No],
-            Door::Passed { v6: true } => [Open::No, Open::Free],
+            Door::Passed { v6: false } => {
+                [self.ip4.open_at(chain.unwrap_or_default(), cx), Open::No]
+            }
+            Door::Passed { v6: true } => {
+                [Open::No, self.ip6.open_at(chain.unwrap_or_default(), cx)]
+            }
         }
     }
 }
@@ -115,22 +121,31 @@ impl Rx {
         Front { is_frame: self.door == Door::Frames, tags: self.tags.len() }
     }
 
-    /// State for frames without tags that come in by a device.
+    /// True if the state is that of a packet, but for tags.
+    #[inline(always)]
+    pub fn is_of(&self, b: &Buffer) -> bool {
+        b.rx_if == self.device && self.chain.is_none_or(|at| at == b.feature)
+    }
+
+    /// State for packets without tags like this one, which come in by a device.
     #[inline(always)]
     pub fn new<const TRACED: bool>(
-        (device, door): (u32, Door),
+        (b, door): (&Buffer, Door),
         gates: &Gates,
         views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Self {
+        let device = b.rx_if;
+        let chain = matches!(door, Door::Passed { .. }).then_some(b.feature);
         let view = views.get(device as usize).unwrap_or_default();
         let MacAddr([a, b, c, d, e, f]) = view.mac;
         Self {
             door,
             device,
+            chain,
             rx_if: device,
             own: u64::from_le_bytes([0, 0, a, b, c, d, e, f]),
-            open: gates.open(door, view, device, cx),
+            open: gates.open(door, view, (device, chain), cx),
             tables: [view.fib4, view.fib6],
             has_subs: door == Door::Frames && view.flags.contains(IfFlags::HAS_SUBS),
             tags: Parsed::NONE,
@@ -147,7 +162,7 @@ impl Rx {
         cx: &Cx<'_, TRACED>,
     ) -> Self {
         let views = interfaces.views(cx.turn);
-        let rx = Self::new((first.rx_if, Door::Frames), gates, views, cx);
+        let rx = Self::new((first, Door::Frames), gates, views, cx);
         if tags == Parsed::NONE {
             return rx;
         }
@@ -162,7 +177,7 @@ impl Rx {
         let view = views.get(sub as usize).unwrap_or_default();
         Self {
             rx_if: sub,
-            open: gates.open(Door::Frames, view, sub, cx),
+            open: gates.open(Door::Frames, view, (sub, None), cx),
             tables: [view.fib4, view.fib6],
             ..closed
         }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where the super-path is in use.
+//! Where the super-paths are in use.
 
+use crate::l2::L2SuperPath;
 use crate::rx::Door;
-use crate::{DOORS, Packets, SuperPath};
+use crate::{DOORS, FRAMES, Packets, SuperPath};
+use ::l2::Bridge;
 use cli::{Error, Matches, Output, Table, Writer};
 use graph::{ArcIndex, Deleted, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
 use ip::{Ip, arc};
@@ -66,9 +68,20 @@ fn is_port(world: &World, sw_if: SwIfIndex) -> bool {
     world.get::<Column<L2Role>>().get(sw_if) == L2Role::Port
 }
 
-/// Enables the nodes of one protocol for packets without an Ethernet header: those that come out of
+/// Puts a node to use for packets of an interface on an arc, or no longer.
+fn set_feature(world: &World, (arc, node): (&str, &'static str), sw_if: SwIfIndex, wanted: bool) {
+    let wanted = wanted && world.get::<SuperPaths>().on();
+    // Setting it again would override the operator's own setting.
+    let done = match world.is_feature_set(arc, node, sw_if) {
+        Ok(is_set) if is_set == wanted => Ok(()),
+        found => found.and_then(|_| world.set_feature(arc, node, sw_if, wanted)),
+    };
+    debug_assert_eq!(done, Ok(()), "the feature is this plugin's own");
+}
+
+/// The nodes of one protocol for packets without an Ethernet header: those that come out of
 /// a tunnel, and those that have passed features which aren't evaluated here.
-fn apply_to_packets<F: Ip>(world: &World, interface: &Interface) -> Result<(), String> {
+fn apply_to_packets<F: Ip>(world: &World, interface: &Interface) {
     let sw_if = interface.sw_if;
     let enabled = IpBinding::of(world, sw_if).is_enabled::<F>();
     for Packets { node, arc, door, .. } in
@@ -78,42 +91,47 @@ fn apply_to_packets<F: Ip>(world: &World, interface: &Interface) -> Result<(), S
             Door::Passed { .. } => !needs_graph::<F>(world, sw_if).is_empty(),
             _ => interface.device.is_tunnel(),
         };
-        SuperPaths::enable_on(world, (arc, node), sw_if, enabled && wanted)?;
+        set_feature(world, (arc, node), sw_if, enabled && wanted);
     }
-    Ok(())
 }
 
-/// Enables the node on an Ethernet interface that routes if it or a sub-interface of it is open. A
-/// sub-interface has no such node: its frames come in by its parent.
-///
-/// # Errors
-/// None that a configuration can bring about.
-pub fn apply(world: &World, interface: &Interface) -> Result<(), String> {
-    apply_to_packets::<Ip4>(world, interface)?;
-    apply_to_packets::<Ip6>(world, interface)?;
+/// Puts all nodes to use on an interface, or no longer: frames are switched on ports, and routed
+/// on other Ethernet interfaces that are open themselves or have a sub-interface that is. A
+/// sub-interface has no node for frames: these come in by its parent.
+fn apply(world: &World, interface: &Interface) {
+    apply_to_packets::<Ip4>(world, interface);
+    apply_to_packets::<Ip6>(world, interface);
     let (subs, parent) = (world.get::<OpenSubs>(), interface.parent);
     let device = if interface.sub.is_some() {
         subs.set(parent, interface.sw_if, is_open(world, interface));
         match world.get::<Interfaces>().get(parent) {
             Ok(device) => device,
-            Err(_) => return Ok(()),
+            Err(_) => return,
         }
     } else {
         interface.clone()
     };
-    let routed = device.kind == IfKind::Ethernet && !is_port(world, device.sw_if);
-    let open = routed && (subs.any(parent) || is_open(world, &device));
-    SuperPaths::enable(world, SuperPath::NAME, &device, open)
+    let (arc, sw_if) = (device.device.input_arc(), device.sw_if);
+    let (is_ethernet, is_port) = (device.kind == IfKind::Ethernet, is_port(world, sw_if));
+    let open = subs.any(parent) || is_open(world, &device);
+    set_feature(world, (arc, SuperPath::NAME), sw_if, is_ethernet && !is_port && open);
+    let switched = is_ethernet && world.get::<Bridge>().is_ordinary(sw_if);
+    set_feature(world, (arc, L2SuperPath::NAME), sw_if, switched);
+}
+
+/// Follows all changes of interfaces from now on.
+pub fn start(world: &World) {
+    world.get::<SuperPaths>().register(apply);
+    world.watch_features(follow_features);
+    let interfaces = world.get::<Interfaces>();
+    interfaces.list().iter().for_each(|interface| apply(world, interface));
+    interfaces.subscribe(follow);
 }
 
 /// Follows a change of an interface's features.
-pub fn follow_features(world: &World, changed: ArcIndex, sw_if: SwIfIndex) {
-    if ![unicast::<Ip4>(world), unicast::<Ip6>(world)].contains(&changed) {
-        return;
-    }
-    if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {
-        let applied = apply(world, &interface);
-        debug_assert_eq!(applied, Ok(()), "the arc is this plugin's own");
+fn follow_features(world: &World, changed: ArcIndex, sw_if: SwIfIndex) {
+    if [unicast::<Ip4>(world), unicast::<Ip6>(world)].contains(&changed) {
+        apply_to(world, sw_if);
     }
 }
 
@@ -135,7 +153,7 @@ fn needs_graph<F: Ip>(world: &World, sw_if: SwIfIndex) -> Vec<&'static str> {
 /// # Errors
 /// The feature, and how to mend it.
 pub fn check_last(world: &World) -> Result<(), String> {
-    let frames = SuperPaths::ARCS.map(|arc| (arc, SuperPath::NAME));
+    let frames = FRAMES.map(|arc| (arc, SuperPath::NAME));
     let own = DOORS.map(|packets| (packets.arc, packets.node));
     for (arc, all) in world.arc_list() {
         let own = frames.iter().chain(&own).find(|(of, _)| *of == arc);
@@ -152,18 +170,17 @@ pub fn check_last(world: &World) -> Result<(), String> {
 
 /// Interfaces come to carry IP, or no longer. A sub-interface that is deleted loses its addresses
 /// first, which closes it.
-pub fn follow(world: &World, event: IfEvent) -> Result<(), String> {
+fn follow(world: &World, event: IfEvent) {
     match event {
         IfEvent::Added(sw_if) | IfEvent::Ip(sw_if, ..) => apply_to(world, sw_if),
         IfEvent::Changed(sw_if, column) if column.is::<L2Role>() => apply_to(world, sw_if),
-        _ => Ok(()),
+        _ => {}
     }
 }
 
-fn apply_to(world: &World, sw_if: SwIfIndex) -> Result<(), String> {
-    match world.get::<Interfaces>().get(sw_if) {
-        Ok(interface) => apply(world, &interface),
-        Err(_) => Ok(()),
+fn apply_to(world: &World, sw_if: SwIfIndex) {
+    if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {
+        apply(world, &interface);
     }
 }
 
@@ -182,7 +199,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
 
 /// `set super-path`.
 pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
-    w.get::<SuperPaths>().set(w, m.flag("on")).map_err(Error::failed)?;
+    w.get::<SuperPaths>().set(m.flag("on"));
+    w.get::<Interfaces>().list().iter().for_each(|interface| apply(w, interface));
     Ok(Output::empty())
 }
 
@@ -201,7 +219,7 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         };
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
         let features = received(w, &interface);
-        let mut used = w.get::<SuperPaths>().any_of(&features);
+        let mut used = [SuperPath::NAME, L2SuperPath::NAME].iter().any(|n| features.contains(n));
         let unicast = [
             ("ip4-unicast", needs_graph::<Ip4>(w, sw_if)),
             ("ip6-unicast", needs_graph::<Ip6>(w, sw_if)),

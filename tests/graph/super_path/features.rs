@@ -100,7 +100,7 @@ fn same_bytes_same_counters_with_features() {
     let mut pair = Pair::new(|fast| {
         Router::with(fast, |bench| {
             lines(bench, CONFIGURATION);
-            six(bench);
+            six(&bench.world);
             lines(bench, TABLES);
         })
     });

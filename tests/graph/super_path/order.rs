@@ -2,7 +2,7 @@
 //! Packets of a flow leave in the order in which they came, whatever features they pass.
 
 use super::features::{FEATURES, TABLES};
-use super::router::{Router, lines};
+use super::router::{Packets, Router, lines};
 use super::{CONFIGURATION, INTERFACES, own_mac, six};
 use std::collections::BTreeMap;
 use testkit::{Rng, pkt};
@@ -15,7 +15,7 @@ const MARK: &[u8; 8] = b"ferrovia";
 
 /// Packet `number` of a flow to interface `rx_if`, of one of several lengths, none of which is
 /// fragmented.
-fn frame(rx_if: u32, flow: u32, number: u32) -> Vec<u8> {
+pub fn frame(rx_if: u32, flow: u32, number: u32) -> Vec<u8> {
     let ether = pkt::ether(MacAddr([2, 0xaa, 0, 0, 0, rx_if as u8]), own_mac(rx_if));
     let mut payload = MARK.to_vec();
     payload.extend([flow, number].map(u32::to_be_bytes).concat());
@@ -37,11 +37,27 @@ fn marked(frame: &[u8]) -> Option<(u32, u32)> {
     Some((word(at)?, word(at + 4)?))
 }
 
+/// Fails if packets of a flow aren't in order; returns the number of packets with a mark.
+#[track_caller]
+pub fn in_order(sent: &Packets, when: &str) -> usize {
+    let (mut last, mut n) = (BTreeMap::new(), 0);
+    for (tx_if, frame) in sent {
+        let Some((flow, number)) = marked(frame) else { continue };
+        let before = last.insert((tx_if, flow), number);
+        assert!(
+            before.is_none_or(|before| before < number),
+            "flow {flow} to {tx_if}: {number} behind {before:?}; {when}"
+        );
+        n += 1;
+    }
+    n
+}
+
 #[test]
 fn flows_keep_their_order() {
     let mut router = Router::with(true, |bench| {
         lines(bench, CONFIGURATION);
-        six(bench);
+        six(&bench.world);
         lines(bench, TABLES);
     });
     let mut rng = Rng::new(20_261_130);
@@ -61,16 +77,7 @@ fn flows_keep_their_order() {
             })
             .collect();
         router.send(&frames);
-        let mut last = BTreeMap::new();
-        for (tx_if, frame) in router.take_in_order() {
-            let Some((flow, number)) = marked(&frame) else { continue };
-            let before = last.insert((tx_if, flow), number);
-            assert!(
-                before.is_none_or(|before| before < number),
-                "flow {flow} to {tx_if}: {number} behind {before:?}; features {on:?}"
-            );
-            left += 1;
-        }
+        left += in_order(&router.take_in_order(), &format!("features {on:?}"));
         if number as usize / CHANGE_EVERY > (number as usize - frames.len()) / CHANGE_EVERY {
             let change = rng.below(features.len());
             on[change] ^= true;

@@ -95,6 +95,38 @@ static PLUGIN: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
+/// A feature without a stage in front of the other one.
+struct Plain;
+
+impl Build for Plain {
+    fn build(_: &World, _: ThreadIndex) -> Self {
+        Self
+    }
+}
+
+impl Node for Plain {
+    const NAME: &'static str = "plain";
+    type Next = To;
+    type Trace = ();
+
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        To::Next
+    }
+}
+
+static IN_FRONT: Plugin = Plugin {
+    name: "plain",
+    about: "A feature without a stage",
+    nodes: &[NodeDef::of::<Plain>()],
+    features: &[Feature {
+        arc: "ip4-unicast",
+        node: "plain",
+        before: &["dscp"],
+        after: &[rank::REASSEMBLY],
+    }],
+    ..Plugin::EMPTY
+};
+
 /// Counters by DSCP.
 fn counted(router: &Router) -> Vec<u64> {
     let counters = router.bench.world.stats.simple(COUNTERS);
@@ -104,14 +136,19 @@ fn counted(router: &Router) -> Vec<u64> {
 #[test]
 fn a_stage_counts_and_rewrites_each_packet_once() {
     let mut pair = Pair::new(|fast| {
-        Router::of(&[&PLUGIN], fast, |bench| {
+        Router::of(&[&PLUGIN, &IN_FRONT], fast, |bench| {
             lines(bench, CONFIGURATION);
-            six(bench);
+            six(&bench.world);
             for i in 1..=INTERFACES {
                 let set = bench.world.set_feature("ip4-unicast", "dscp", SwIfIndex(i), true);
                 set.expect("a feature of the arc");
             }
-            // A feature without a stage behind it, and one in front of it.
+            // Without a stage in front of it and behind it, with one, and one that directs packets.
+            for i in [1, 2, 4] {
+                let set = bench.world.set_feature("ip4-unicast", "plain", SwIfIndex(i), true);
+                set.expect("a feature of the arc");
+            }
+            lines(bench, &["svs table add ip4 table-id 70", "svs enable ip4 table-id 70 e2"]);
             lines(bench, &["l3xc add e4 via 10.0.3.2 e3", "set urpf ip4 rx strict e3"]);
         })
     });
@@ -148,6 +185,10 @@ fn a_stage_counts_and_rewrites_each_packet_once() {
     }
     pair.same_counts(None, "at the end");
     assert_eq!(counted(&pair.with), counted(&pair.without));
-    let [few, most] = pair.through("dscp");
-    assert!(few < most / 2 && most > 0, "{few} of {most} packets visited the node");
+    for node in ["dscp", "l3xc-input-ip4"] {
+        let [few, most] = pair.through(node);
+        assert!(few < most / 2 && most > 0, "{few} of {most} packets visited {node}");
+    }
+    let [few, most] = pair.through("plain");
+    assert_eq!((few, most > 0), (most, true));
 }

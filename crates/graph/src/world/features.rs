@@ -4,7 +4,7 @@
 use super::World;
 use crate::config::to_words;
 use crate::registry::Registry;
-use crate::{ArcIndex, Configured, NodeIndex, SwIfIndex, name_of};
+use crate::{ArcIndex, Configured, NodeIndex, StageDef, SwIfIndex, name_of};
 use mem::Plain;
 use std::sync::MutexGuard;
 use zerocopy::IntoBytes;
@@ -145,6 +145,20 @@ impl World {
             registry.arcs.set_end(index, sw_if, end)?;
             Ok(index)
         })
+    }
+
+    /// Lets packets come back to a fast path that runs stages: where `feature`, the last one of an
+    /// arc, is enabled, they pass its node also between a feature without a stage and one with a
+    /// stage. The features that follow there are those of [`Cx::chain`](crate::Cx::chain) from the
+    /// packet's position on.
+    ///
+    /// # Errors
+    /// An arc or feature that doesn't exist; too many different chains.
+    pub fn return_by(&self, arc: &str, feature: &str) -> Result<(), String> {
+        let staged: Vec<_> = self.stages().map(StageDef::node).collect();
+        let mut registry = self.registry();
+        let (index, at) = registry.arcs.position(arc, feature)?;
+        registry.arcs.set_returns(index, at, |name| staged.contains(&name))
     }
 
     /// Calls `watcher` after each change of an interface's features on an arc.

@@ -11,7 +11,6 @@ mod mode;
 mod pbb;
 mod snoop;
 mod storm;
-mod super_path;
 mod tags;
 mod termination;
 mod topology;
@@ -31,7 +30,6 @@ static PLUGINS: &[&Plugin] = &[
     &ethernet::PLUGIN,
     &::fib::PLUGIN,
     &ip::PLUGIN,
-    &::super_path::PLUGIN,
     &icmp::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,

@@ -4,7 +4,6 @@
 use super::*;
 use crate::{Bridge, Mode};
 use net::IfFlags;
-use testkit::pkt;
 
 #[suite::test]
 fn a_cross_connect_has_one_direction() {
@@ -80,49 +79,6 @@ fn output_to_an_interface_that_is_not_switched_is_dropped_by_name() {
     rig.cli("set interface l2 bridge p1 2");
     assert_eq!(rig.pass(2, &frame_to(host(6), host(5), 0)), []);
     assert_eq!(rig.count(left.0, left.1), 2);
-}
-
-/// Packets of an interface that is switched are never routed, although it has an address and a
-/// route.
-#[suite::test]
-fn nothing_is_routed_from_a_switched_interface() {
-    let mut rig = rig(3);
-    for line in [
-        "set interface ip address p0 10.0.0.1/24",
-        "set interface ip address p1 10.0.1.1/24",
-        "set ip neighbor p1 10.0.1.2 02:00:00:00:01:02",
-    ] {
-        rig.cli(line);
-    }
-    let packet = || {
-        let to = pkt::ether(host(1), port_mac(0)).ip4("10.0.0.2", "10.0.1.2").ttl(9);
-        to.udp(1, 2).payload_len(40).build()
-    };
-    let arc = rig.world().arc("device-input").expect("an arc");
-    let super_path = |rig: &Rig| rig.world().features_of(arc, rig.ports[0]).contains(&"super-path");
-    assert!(super_path(&rig));
-    for n in [1, 20] {
-        rig.receive_all(0, &vec![packet(); n]);
-        let routed = rig.sent();
-        assert_eq!(routed.len(), n);
-        assert!(
-            routed.iter().all(|(port, bytes)| *port == 1 && bytes[22] == 8),
-            "TTL is less by one"
-        );
-    }
-    rig.cli("set interface l2 bridge p0 1");
-    rig.cli("set interface l2 bridge p2 1");
-    assert!(!super_path(&rig));
-    for n in [1, 20] {
-        rig.receive_all(0, &vec![packet(); n]);
-        assert_eq!(rig.sent(), vec![(2, packet()); n], "switched as it is");
-    }
-    let arp = pkt::arp_request("02:aa:00:00:00:01", "10.0.0.2", "10.0.0.1").pad_to(60).build();
-    assert_eq!(rig.pass(0, &arp), at(&[2], &arp), "the router doesn't answer");
-    rig.cli("set interface l3 p0");
-    assert!(super_path(&rig));
-    rig.receive_all(0, &[packet()]);
-    assert!(matches!(&rig.sent()[..], [(1, bytes)] if bytes[22] == 8));
 }
 
 #[suite::test]

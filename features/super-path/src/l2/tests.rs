@@ -1,11 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Frames that take the super-path, beside the same frames through the graph.
 
-use super::*;
-use net::SuperPaths;
+use crate::PLUGIN;
+use graph::Plugin;
+use net::drive::{Rig, at, port_mac};
 use std::collections::{BTreeMap, BTreeSet};
-use testkit::Rng;
 use testkit::mutate::Mutator;
+use testkit::{Rng, pkt};
+use wire::MacAddr;
+
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &PLUGIN,
+    &icmp::PLUGIN,
+    &ip_neighbor::PLUGIN,
+    &arp::PLUGIN,
+    &l2::PLUGIN,
+];
+
+/// The address of a host.
+fn host(n: u8) -> MacAddr {
+    MacAddr([2, 0xaa, 0, 0, 0, n])
+}
+
+/// A frame whose payload differs with `n` in each byte.
+fn frame_to(src: MacAddr, dst: MacAddr, n: u8) -> Vec<u8> {
+    let payload: Vec<_> = (0..100u8).map(|i| i.wrapping_mul(7).wrapping_add(n)).collect();
+    [&dst.octets()[..], &src.octets(), &[0x88, 0xb5], &payload].concat()
+}
+
+/// A frame from one host to another.
+fn frame(src: u8, dst: u8, n: u8) -> Vec<u8> {
+    frame_to(host(src), host(dst), n)
+}
+
+/// Ports that are members of domain 1.
+fn bridged(ports: usize) -> Rig {
+    let mut rig = Rig::new(PLUGINS, ports);
+    rig.cli("create bridge-domain 1");
+    (0..ports).for_each(|i| drop(rig.cli(&format!("set interface l2 bridge p{i} 1"))));
+    rig
+}
 
 /// Counters that depend on the clock, and on whether flushed entries are removed already.
 const TIMED: [&str; 3] = ["L2 learn hit updates", "L2 learn misses", "L2 mac moves"];
@@ -113,12 +151,11 @@ fn frames(rng: &mut Rng, mutator: &mut Mutator) -> (usize, Vec<Vec<u8>>) {
 /// configured meanwhile.
 #[suite::test]
 fn it_switches_as_the_graph_does() {
-    let mut rigs = [rig(7), rig(7)];
+    let mut rigs = [Rig::new(PLUGINS, 7), Rig::new(PLUGINS, 7)];
     for rig in &mut rigs {
         set_up(rig);
     }
-    let world = rigs[1].world();
-    world.get::<SuperPaths>().set(&world, false).expect("off");
+    rigs[1].cli("set super-path off");
     assert!(
         (0..7).all(|port| is_used(&rigs[0], port)) && !(0..7).any(|port| is_used(&rigs[1], port))
     );
@@ -191,4 +228,47 @@ fn frames_behind_a_move_follow_it() {
         assert_eq!(to_old, at(&[1], &before), "{others} in front");
         assert_eq!(rig.count("l2-fwd", "Reflection Drop"), 1, "{others} in front");
     }
+}
+
+/// Packets of an interface that is switched are never routed, although it has an address and a
+/// route.
+#[suite::test]
+fn nothing_is_routed_from_a_switched_interface() {
+    let mut rig = Rig::new(PLUGINS, 3);
+    for line in [
+        "set interface ip address p0 10.0.0.1/24",
+        "set interface ip address p1 10.0.1.1/24",
+        "set ip neighbor p1 10.0.1.2 02:00:00:00:01:02",
+    ] {
+        rig.cli(line);
+    }
+    let packet = || {
+        let to = pkt::ether(host(1), port_mac(0)).ip4("10.0.0.2", "10.0.1.2").ttl(9);
+        to.udp(1, 2).payload_len(40).build()
+    };
+    let arc = rig.world().arc("device-input").expect("an arc");
+    let super_path = |rig: &Rig| rig.world().features_of(arc, rig.ports[0]).contains(&"super-path");
+    assert!(super_path(&rig));
+    for n in [1, 20] {
+        rig.receive_all(0, &vec![packet(); n]);
+        let routed = rig.sent();
+        assert_eq!(routed.len(), n);
+        assert!(
+            routed.iter().all(|(port, bytes)| *port == 1 && bytes[22] == 8),
+            "TTL is less by one"
+        );
+    }
+    rig.cli("set interface l2 bridge p0 1");
+    rig.cli("set interface l2 bridge p2 1");
+    assert!(!super_path(&rig));
+    for n in [1, 20] {
+        rig.receive_all(0, &vec![packet(); n]);
+        assert_eq!(rig.sent(), vec![(2, packet()); n], "switched as it is");
+    }
+    let arp = pkt::arp_request("02:aa:00:00:00:01", "10.0.0.2", "10.0.0.1").pad_to(60).build();
+    assert_eq!(rig.pass(0, &arp), at(&[2], &arp), "the router doesn't answer");
+    rig.cli("set interface l3 p0");
+    assert!(super_path(&rig));
+    rig.receive_all(0, &[packet()]);
+    assert!(matches!(&rig.sent()[..], [(1, bytes)] if bytes[22] == 8));
 }
