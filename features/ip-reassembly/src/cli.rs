@@ -37,7 +37,8 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     { show_limits("show ip6-sv-reassembly", |w, m| show(w, m, Kind::Shallow, true)) };
     /// Put datagrams together that are for us
     "set ip local-reassembly", "{ip4|ip6} {enable|disable}" => set_local;
-    /// Let fragments pass shallow reassembly once the first and the last of their datagram have come
+    /// Let fragments pass shallow reassembly once the first and the last of their datagram have
+    /// come
     "set ip reassembly extended", "{ip4|ip6} {on|off}" => set_extended;
     /// Put datagrams together that come in by an interface, before they are routed
     "set interface reassembly", "<interface:interface> <what:on|off|ip4|ip6>"

@@ -54,13 +54,13 @@ pub static PLUGIN: Plugin = Plugin {
             => log_line;
         /// Count while a counter grows, and look whether a client sees it all
         "test counter", "{simple | combined} expand" => selftest::counter;
-        /// Look on every thread whether the clock goes back; with `discontinuity' it is moved on by a
-        /// millisecond
+        /// Look on every thread whether the clock goes back; with `discontinuity' it is moved on by
+        /// a millisecond
         "test time", "[monotonicity | discontinuity | barrier | all]" => selftest::time;
         /// Connect to the binary API from inside, and ask something
         "test api internal" => selftest::api;
-        /// Write entries (a number and the time) to a ring of the stats segment, one every interval of
-        /// microseconds
+        /// Write entries (a number and the time) to a ring of the stats segment, one every interval
+        /// of microseconds
         "test stats ring-buffer-gen",
         "<name> <count:u32> <interval:u32> [<size:1-65536>]" => stats::ring;
         /// Describe the entries of a ring of the stats segment

@@ -32,8 +32,8 @@ impl<W: World> CommandTable<W> {
         "show running-config" => show_running;
         /// Save the configuration in force as the last version, or write it to a file
         "save", "[<file:string>]" => save;
-        /// Difference to the last saved version, or to another: lines that it lacks (+), lines that it
-        /// has besides (-)
+        /// Difference to the last saved version, or to another: lines that it lacks (+), lines that
+        /// it has besides (-)
         "show config diff", "[<version:u32>]" => show_diff;
         /// The saved versions: 0 is the last one
         "show config history" => show_history;
@@ -46,8 +46,8 @@ impl<W: World> CommandTable<W> {
         "clear config pending" => clear_pending;
         /// Go back to a saved version; `save' makes it the last one
         "rollback", "<version:u32>" => rollback;
-        /// Save the configuration in force; confirmed: go back to the last saved one unless `commit'
-        /// follows in time
+        /// Save the configuration in force; confirmed: go back to the last saved one unless
+        /// `commit' follows in time
         "commit", "[confirmed <minutes:1-10080>]" => commit;
         /// Write an archive of what a helper needs to know, without secrets
         "show tech-support", "[<file:string>]" => |_, m| {
