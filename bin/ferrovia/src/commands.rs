@@ -72,154 +72,80 @@ pub fn own<W: World>() -> &'static [Command<W>] {
 struct CommandTable<W>(PhantomData<W>);
 
 impl<W: World> CommandTable<W> {
-    const COMMANDS: &'static [Command<W>] = &[
-        Command {
-            path: "show version",
-            usage: "[verbose] [cmdline]",
-            help: "Which program this is",
-            run: show_version,
-        },
-        Command {
-            path: "show config",
-            usage: "",
-            help: "The startup configuration in force",
-            run: show_config,
-        },
-        Command {
-            path: "show clock",
-            usage: "[verbose]",
-            help: "Time since the start, and the date",
-            run: show_clock,
-        },
-        Command {
-            path: "set clock adjust",
-            usage: "<seconds:f64>",
-            help: "Move the clock that all timers follow forward",
-            run: set_clock_adjust,
-        },
-        Command {
-            path: "show logging",
-            usage: "[max <lines:1-1000000>]",
-            help: "The last lines of the log",
-            run: show_logging,
-        },
-        Command {
-            path: "show logging configuration",
-            usage: "",
-            help: "Where the log goes, and the level of each class",
-            run: |_, _| Ok(Output::text(logging::settings())),
-        },
-        Command {
-            path: "clear logging",
-            usage: "",
-            help: "Forget the lines that `show logging` prints",
-            run: |_, _| {
+    const COMMANDS: &'static [Command<W>] = cli::commands! {
+        /// Which program this is
+        "show version", "[verbose] [cmdline]" => show_version;
+        /// The startup configuration in force
+        "show config" => show_config;
+        /// Time since the start, and the date
+        "show clock", "[verbose]" => show_clock;
+        /// Move the clock that all timers follow forward
+        "set clock adjust", "<seconds:f64>" => set_clock_adjust;
+        /// The last lines of the log
+        "show logging", "[max <lines:1-1000000>]" => show_logging;
+        /// Where the log goes, and the level of each class
+        "show logging configuration" => |_, _| Ok(Output::text(logging::settings()));
+        /// Forget the lines that `show logging` prints
+        "clear logging" => |_, _| {
                 logging::clear();
                 Ok(Output::empty())
-            },
-        },
-        Command {
-            path: "set logging class",
-            usage: "<class> [default] [level <level:error|warn|notice|info|debug|disabled>] \
-                    [syslog-level <syslog:error|warn|notice|info|debug|disabled>] [rate-limit <rate:u32>]",
-            help: "Set the log level of a class; default: as in the startup configuration",
-            run: set_logging_class,
-        },
-        Command {
-            path: "set logging size",
-            usage: "<lines:1-1000000>",
-            help: "Set the number of lines that `show logging` keeps",
-            run: |_, m| {
+            };
+        /// Set the log level of a class; default: as in the startup configuration
+        "set logging class",
+        "<class> [default] [level <level:error|warn|notice|info|debug|disabled>] \
+         [syslog-level <syslog:error|warn|notice|info|debug|disabled>] [rate-limit <rate:u32>]"
+            => set_logging_class;
+        /// Set the number of lines that `show logging` keeps
+        "set logging size", "<lines:1-1000000>" => |_, m| {
                 logging::set_size(m.req("lines")?);
                 Ok(Output::empty())
-            },
-        },
-        Command {
-            path: "set logging unthrottle-time",
-            usage: "<seconds:u32>",
-            help: "Set the time for which a class that logged too much is silent",
-            run: |_, m| {
+            };
+        /// Set the time for which a class that logged too much is silent
+        "set logging unthrottle-time", "<seconds:u32>" => |_, m| {
                 logging::set_unthrottle_time(Duration::from_secs(m.req::<u32>("seconds")?.into()));
                 Ok(Output::empty())
-            },
-        },
-        Command {
-            path: "show cli-sessions",
-            usage: "",
-            help: "Sessions of the CLI, and when they began",
-            run: show_cli_sessions,
-        },
-        Command {
-            path: "exec",
-            usage: "<file:string>",
-            help: "Run the commands of a file, with its macros replaced (`define')",
-            run: exec,
-        },
-        Command {
-            path: "uncomment",
-            usage: "<lines:block>",
-            help: "Run the lines of the block, as if they stood alone; `comment { … }' leaves them out",
-            run: |_, m| Ok(Output::script(UNCOMMENT, m.str("lines"))),
-        },
-        Command {
-            path: "echo",
-            usage: "[<text:rest>]",
-            help: "Print the rest of the line",
-            run: |_, m| Ok(Output::text(format!("{}\n", m.str("text")))),
-        },
-        Command {
-            path: "define",
-            usage: "<name> <value:rest>",
-            help: "Give a text a name: `$(name)' and `$name' stand for it in lines and scripts",
-            run: |_, m| {
+            };
+        /// Sessions of the CLI, and when they began
+        "show cli-sessions" => show_cli_sessions;
+        /// Run the commands of a file, with its macros replaced (`define')
+        "exec", "<file:string>" => exec;
+        /// Run the lines of the block, as if they stood alone; `comment { … }' leaves them out
+        "uncomment", "<lines:block>" => |_, m| Ok(Output::script(UNCOMMENT, m.str("lines")));
+        /// Print the rest of the line
+        "echo", "[<text:rest>]" => |_, m| Ok(Output::text(format!("{}\n", m.str("text"))));
+        /// Give a text a name: `$(name)' and `$name' stand for it in lines and scripts
+        "define", "<name> <value:rest>" => |_, m| {
                 macros::define(m.str("name"), m.str("value"));
                 Ok(Output::empty())
-            },
-        },
-        Command {
-            path: "undefine",
-            usage: "<name>",
-            help: "Forget a name that `define' gave",
-            run: |_, m| match macros::undefine(m.str("name")) {
+            };
+        /// Forget a name that `define' gave
+        "undefine", "<name>" => |_, m| match macros::undefine(m.str("name")) {
                 true => Ok(Output::empty()),
                 false => Err(Error::not_found("no macro has this name").at(m.span("name"))),
-            },
-        },
-        Command {
-            path: "show macro",
-            usage: "[noevaluate]",
-            help: "Names that `define' gave, and what they stand for",
-            run: |_, m| {
+            };
+        /// Names that `define' gave, and what they stand for
+        "show macro", "[noevaluate]" => |_, m| {
                 let mut table = Table::new().left("Name").min_width(24).left("Value");
                 for (name, value) in macros::all(!m.flag("noevaluate")) {
                     table.row([name.into(), value.into()]);
                 }
-                Ok(table.into())
-            },
-        },
-        Command {
-            path: "show terminal",
-            usage: "",
-            help: "Settings of this session",
-            run: |_, _| {
+                Ok(table)
+            };
+        /// Settings of this session
+        "show terminal" => |_, _| {
                 let json =
                     serde_json::json!({ "interactive": false, "pager": false, "history": 0 });
                 Ok(Output::both("Interactive: no\nPager: off\nHistory: off\n".to_string(), json))
-            },
-        },
+            };
         // Interactive sessions have their own commands of these names; other sessions have no
         // pager and no history.
-        unneeded("set terminal pager", "[on|off] [limit <lines:u32>]"),
-        unneeded("set terminal history", "[on|off] [limit <lines:u32>]"),
-        unneeded("set terminal ansi", "{on|off}"),
-        unneeded("history", ""),
-        Command {
-            path: "wait",
-            usage: "<seconds:f64>",
-            help: "Go on after so many seconds",
-            run: wait,
-        },
-    ];
+        { unneeded("set terminal pager", "[on|off] [limit <lines:u32>]") };
+        { unneeded("set terminal history", "[on|off] [limit <lines:u32>]") };
+        { unneeded("set terminal ansi", "{on|off}") };
+        { unneeded("history", "") };
+        /// Go on after so many seconds
+        "wait", "<seconds:f64>" => wait;
+    };
 }
 
 /// Name of the script that `uncomment { … }` runs.
@@ -303,7 +229,7 @@ fn show_logging<W: World>(_: &W, m: &Matches) -> Result<Output> {
     }))
 }
 
-fn set_logging_class<W: World>(_: &W, m: &Matches) -> Result<Output> {
+fn set_logging_class<W: World>(_: &W, m: &Matches) -> Result<()> {
     let level = |name| match m.str(name) {
         "" => Ok(None),
         word => Level::parse(word).map(Some).map_err(|e| Error::failed(e).at(m.span(name))),
@@ -313,7 +239,7 @@ fn set_logging_class<W: World>(_: &W, m: &Matches) -> Result<Output> {
         logging::reset_class(class);
     }
     logging::set_class(class, level, syslog, m.get("rate"));
-    Ok(Output::empty())
+    Ok(())
 }
 
 fn show_cli_sessions<W: World>(_: &W, _: &Matches) -> Result<Output> {

@@ -104,6 +104,7 @@
 //! [`Console`] is everything of a CLI connection but the socket: telnet, `vppctl`'s protocol,
 //! `ferroctl`'s [`frames`], editing, completion, pager ([`session`]).
 
+mod commands;
 mod complete;
 mod console;
 mod date;
@@ -135,6 +136,7 @@ mod writer;
 #[cfg(feature = "tests")]
 mod tests;
 
+pub use commands::{answered, help};
 pub use complete::{Candidate, Completion};
 pub use console::Console;
 pub use date::Date;

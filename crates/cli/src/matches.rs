@@ -128,6 +128,12 @@ impl<'a> Matches<'a> {
         self.captures.iter().find(|c| named(c, name)).map(|c| c.start as usize..c.end as usize)
     }
 
+    /// Points an error at a placeholder or literal: `.map_err(m.at("interface"))`.
+    pub fn at<'n>(&self, name: &'n str) -> impl Fn(Error) -> Error + use<'a, 'n> {
+        let matches = *self;
+        move |error| error.at(matches.span(name))
+    }
+
     /// The whole line.
     pub fn line(&self) -> &'a str {
         self.line

@@ -7,9 +7,8 @@
 //! msg::messages! {
 //!     /// Makes or deletes a tunnel.
 //!     GeneveAddDelTunnel,
-//!     /// The tunnel.
-//!     #[derive(Debug)]
-//!     GeneveAddDelTunnelReply,
+//!     /// One tunnel: its ends and settings.
+//!     GeneveTunnelDetails,
 //!     /// The fields copied between inner and outer headers.
 //!     flags TunnelEncapDecapFlags,
 //! }
@@ -32,7 +31,11 @@
 //! and `u8 n, u32 x[n]` is `Vec<u32>` without a field for the number. Members are named without
 //! the beginning that all have in common. The doc comment is the documentation of the message.
 //! Attributes of a name go to its type, but for `#[from(Other)]`: it converts another version of
-//! the same. Fields that the other one lacks have the default of the table, or are zero.
+//! the same. Fields that the other one lacks have the default of the table, or are zero;
+//! `#[from(Other, here = there)]` names a field that has another name there.
+//!
+//! A reply with one field of its own needn't be in the list. A message with one field converts from
+//! its value, and an answer with an interface also from `SwIfIndex`.
 
 use proc_macro::TokenStream;
 

@@ -18,6 +18,18 @@ pub trait Pending<W, R> {
     fn cancel(&mut self) {}
 }
 
+impl<W, R, P: Pending<W, R> + ?Sized> Pending<W, R> for Box<P> {
+    fn poll(&mut self, world: &W, now: Duration) -> Option<Result<R>> {
+        (**self).poll(world, now)
+    }
+    fn wake_at(&self) -> Option<Duration> {
+        (**self).wake_at()
+    }
+    fn cancel(&mut self) {
+        (**self).cancel();
+    }
+}
+
 /// The rest of an answer.
 pub enum Flow<W> {
     Done,
@@ -146,12 +158,15 @@ fn details<R: Dump, W>(
 
 /// Waits for `pending`; `end` makes the rest of the answer of it.
 pub fn later<W: 'static, T: 'static>(
-    pending: Result<Box<dyn Pending<W, T>>>,
+    pending: Result<impl Pending<W, T> + 'static>,
     out: &mut SendBuffer,
     end: impl FnOnce(Result<T>, &mut SendBuffer) -> Flow<W> + 'static,
 ) -> Flow<W> {
     match pending {
-        Ok(pending) => Flow::Pending(Box::new(ErasedPending { pending, end: Some(end) })),
+        Ok(pending) => {
+            let pending: Box<dyn Pending<W, T>> = Box::new(pending);
+            Flow::Pending(Box::new(ErasedPending { pending, end: Some(end) }))
+        }
         Err(error) => end(Err(error), out),
     }
 }

@@ -8,7 +8,7 @@
 //! them.
 //!
 //! ```
-//! use msg::{Caller, Message, Messages, Module};
+//! use msg::{Message, Messages, Module};
 //!
 //! msg::messages! {
 //!     /// Gives a lamp a name.
@@ -16,7 +16,7 @@
 //! }
 //!
 //! static API: Module<()> = Module::plugin("lamp", |m| {
-//!     m.call(|_world: &(), _caller: &Caller<'_, ()>, request: LampName| {
+//!     m.call(|_world, request: LampName| {
 //!         println!("hello {}", request.name);
 //!         Ok(())
 //!     });
@@ -55,7 +55,7 @@ pub use encode::fields as encode_fields;
 pub use hub::{ClientInfo, Hub, Traced};
 pub use json::{module as api_json, shared as api_json_shared, whole as api_json_whole};
 pub use loopback::{Loopback, Suspended};
-pub use message::{Call, Dump, Head, HeadField, Message, Reply};
+pub use message::{Call, Dump, End, Head, HeadField, Message, Reply};
 pub use msg_macros::messages;
 pub use msg_table::{Field, Multiplicity, Service, Shape, Tables, Type, tables};
 pub use out::SendBuffer;

@@ -79,11 +79,11 @@ pub fn module<W: 'static>() -> Module<W> {
 
 /// In the published order: numbers 1 to 28.
 fn messages<W: 'static>(m: &mut Messages<W>) {
-    m.call(|_, _, _: MemclntCreate| {
+    m.call(|_, _: MemclntCreate| {
         let response = no_shared_memory().code();
         Ok(MemclntCreateReply { response, handle: 0, index: 0, message_table: 0 })
     });
-    m.call(|_, _, r: MemclntDelete| {
+    m.call(|_, r: MemclntDelete| {
         Ok(MemclntDeleteReply { response: no_shared_memory().code(), handle: r.handle })
     });
     m.unserved::<RxThreadExit>();
@@ -91,21 +91,21 @@ fn messages<W: 'static>(m: &mut Messages<W>) {
     m.unserved::<MemclntReadTimeout>();
     m.unserved::<RpcCall>();
     m.unserved::<RpcCallReply>();
-    m.call(first_msg_id);
-    m.call(api_versions);
+    m.call_by(first_msg_id);
+    m.call_by(api_versions);
     m.unserved::<TracePluginMsgIds>();
     m.session::<SockclntCreate>();
     m.session::<SockclntDelete>();
-    m.call(|_, _, _: SockInitShm| Err(no_shared_memory()));
-    m.call(|_, _, _: MemclntKeepalive| Ok(()));
-    m.call(|_, caller: &Caller<'_, W>, _: ControlPing| {
+    m.call(|_, _: SockInitShm| Err::<(), _>(no_shared_memory()));
+    m.call(|_, _: MemclntKeepalive| Ok(()));
+    m.call_by(|_, caller, _: ControlPing| {
         Ok(ControlPingReply { client_index: caller.client, vpe_pid: std::process::id() })
     });
-    m.call(|_, _, _: MemclntCreateV2| {
+    m.call(|_, _: MemclntCreateV2| {
         let response = no_shared_memory().code();
         Ok(MemclntCreateV2Reply { response, handle: 0, index: 0, message_table: 0 })
     });
-    m.call(|_, caller: &Caller<'_, W>, _: GetApiJson| {
+    m.call_by(|_, caller, _: GetApiJson| {
         Ok(GetApiJsonReply { json: caller.hub.description().into() })
     });
 }

@@ -90,6 +90,12 @@ pub trait Dump: Message {
     type Details: Message;
 }
 
+/// A reply that only ends the answers to a request: its cursor says that there are no more.
+pub trait End: Message {
+    /// The end of all answers.
+    fn end() -> Self;
+}
+
 /// The type of a reply: a message, or `()`.
 pub trait Reply: Sized + 'static {
     /// See [`Message::DOC`].

@@ -5,7 +5,7 @@ use crate::Hub;
 use crate::answer::{Flow, Ids, Pending, ReplyTo, dumped, dumped_some, later, put_reply, streamed};
 use crate::changes;
 use crate::crc::crc;
-use crate::message::{Call, Dump, Head, HeadField, Message, Reply, without_value};
+use crate::message::{Call, Dump, End, Head, HeadField, Message, Reply, without_value};
 use crate::out::SendBuffer;
 use crate::wire::{Malformed, Reader};
 use cli::Result;
@@ -303,13 +303,22 @@ pub struct Messages<W: 'static> {
 }
 
 impl<W: 'static> Messages<W> {
-    /// A request that one reply answers.
-    pub fn call<R: Call>(
+    /// A request that one reply answers. The handler returns the reply, or what becomes one: a
+    /// reply with one field is made of its value.
+    pub fn call<R: Call, A: Into<R::Reply>>(
         &mut self,
-        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<R::Reply> + Send + Sync + 'static,
+        f: impl Fn(&W, R) -> Result<A> + Send + Sync + 'static,
+    ) {
+        self.call_by(move |world, _, request| f(world, request));
+    }
+
+    /// As [`Self::call`], for a handler that has to know the client.
+    pub fn call_by<R: Call, A: Into<R::Reply>>(
+        &mut self,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<A> + Send + Sync + 'static,
     ) {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            let reply = f(world, caller, R::get(r)?);
+            let reply = f(world, caller, R::get(r)?).map(Into::into);
             put_reply::<R>(reply, &caller.reply_to(ids), out);
             Ok(Flow::Done)
         }));
@@ -317,16 +326,13 @@ impl<W: 'static> Messages<W> {
     }
 
     /// A request whose reply may take a while; the connection's later requests wait for it.
-    pub fn call_later<R: Call>(
+    pub fn call_later<R: Call, P: Pending<W, R::Reply> + 'static>(
         &mut self,
-        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, R::Reply>>>
-        + Send
-        + Sync
-        + 'static,
+        f: impl Fn(&W, R) -> Result<P> + Send + Sync + 'static,
     ) {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
             let to = caller.reply_to(ids);
-            Ok(later(f(world, caller, R::get(r)?), out, move |reply, out| {
+            Ok(later(f(world, R::get(r)?), out, move |reply, out| {
                 put_reply::<R>(reply, &to, out);
                 Flow::Done
             }))
@@ -335,31 +341,26 @@ impl<W: 'static> Messages<W> {
     }
 
     /// A request that any number of messages answer, without an end: clients send a `control_ping`
-    /// behind it. The answers are taken one by one, as the client reads them.
-    pub fn dump<R: Dump, I>(
-        &mut self,
-        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<I> + Send + Sync + 'static,
-    ) where
-        I: IntoIterator<Item = R::Details>,
-        I::IntoIter: 'static,
+    /// behind it. The answers, or what becomes one, are taken one by one, as the client reads them.
+    pub fn dump<R: Dump, I>(&mut self, f: impl Fn(&W, R) -> Result<I> + Send + Sync + 'static)
+    where
+        I: IntoIterator<Item: Into<R::Details> + 'static, IntoIter: 'static>,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, _| {
-            Ok(dumped::<R, W, I>(f(world, caller, R::get(r)?), caller.reply_to(ids)))
+            let answers = f(world, R::get(r)?).map(|all| all.into_iter().map(Into::into));
+            Ok(dumped::<R, W, _>(answers, caller.reply_to(ids)))
         }));
         self.dumps::<R>();
     }
 
     /// A dump that looks for some among many: `None` is a step without an answer, so that control
     /// does other work in between.
-    pub fn dump_some<R: Dump, I>(
-        &mut self,
-        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<I> + Send + Sync + 'static,
-    ) where
-        I: IntoIterator<Item = Option<R::Details>>,
-        I::IntoIter: 'static,
+    pub fn dump_some<R: Dump, I>(&mut self, f: impl Fn(&W, R) -> Result<I> + Send + Sync + 'static)
+    where
+        I: IntoIterator<Item = Option<R::Details>, IntoIter: 'static>,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, _| {
-            Ok(dumped_some::<R, W, I>(f(world, caller, R::get(r)?), caller.reply_to(ids)))
+            Ok(dumped_some::<R, W, I>(f(world, R::get(r)?), caller.reply_to(ids)))
         }));
         self.dumps::<R>();
     }
@@ -367,49 +368,43 @@ impl<W: 'static> Messages<W> {
     /// A dump whose first answer may take a while.
     pub fn dump_later<R: Dump, I>(
         &mut self,
-        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, I>>> + Send + Sync + 'static,
+        f: impl Fn(&W, R) -> Result<Box<dyn Pending<W, I>>> + Send + Sync + 'static,
     ) where
-        I: IntoIterator<Item = R::Details> + 'static,
-        I::IntoIter: 'static,
+        I: IntoIterator<Item = R::Details, IntoIter: 'static> + 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
             let to = caller.reply_to(ids);
-            Ok(later(f(world, caller, R::get(r)?), out, move |answers, _| {
-                dumped::<R, W, I>(answers, to)
-            }))
+            Ok(later(f(world, R::get(r)?), out, move |answers, _| dumped::<R, W, I>(answers, to)))
         }));
         self.dumps::<R>();
     }
 
     /// A request that any number of messages answer, and then a reply. It never has to be called
-    /// again with a cursor: the stream goes on as the client reads.
-    pub fn stream<R: Dump + Call, I>(
+    /// again with a cursor: the stream goes on as the client reads, and its end says so.
+    pub fn stream<R: Dump + Call<Reply: End>, I>(
         &mut self,
-        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<(I, R::Reply)> + Send + Sync + 'static,
+        f: impl Fn(&W, R) -> Result<I> + Send + Sync + 'static,
     ) where
-        I: IntoIterator<Item = R::Details>,
-        I::IntoIter: 'static,
+        I: IntoIterator<Item: Into<R::Details> + 'static, IntoIter: 'static>,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            Ok(streamed::<R, W, I>(f(world, caller, R::get(r)?), caller.reply_to(ids), out))
+            let answers = f(world, R::get(r)?);
+            let answers = answers.map(|all| (all.into_iter().map(Into::into), R::Reply::end()));
+            Ok(streamed::<R, W, _>(answers, caller.reply_to(ids), out))
         }));
         self.streams::<R>();
     }
 
-    /// A stream whose first answer may take a while.
+    /// A stream whose first answer may take a while, with a reply of its own.
     pub fn stream_later<R: Dump + Call, I>(
         &mut self,
-        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, (I, R::Reply)>>>
-        + Send
-        + Sync
-        + 'static,
+        f: impl Fn(&W, R) -> Result<Box<dyn Pending<W, (I, R::Reply)>>> + Send + Sync + 'static,
     ) where
-        I: IntoIterator<Item = R::Details> + 'static,
-        I::IntoIter: 'static,
+        I: IntoIterator<Item = R::Details, IntoIter: 'static> + 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
             let to = caller.reply_to(ids);
-            let answers = f(world, caller, R::get(r)?);
+            let answers = f(world, R::get(r)?);
             Ok(later(answers, out, move |answers, out| streamed::<R, W, I>(answers, to, out)))
         }));
         self.streams::<R>();

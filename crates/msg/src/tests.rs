@@ -28,7 +28,7 @@ msg::messages! {
     LampPart,
     LampIndex,
     /// Everything that a message may hold.
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone)]
     LampSet,
     LampSetReply,
     LampAddReply,
@@ -42,12 +42,12 @@ msg::messages! {
 }
 
 static LAMP: Module<Lamp> = Module::plugin("lamp", |m| {
-    m.call(|_, _, r: LampSet| match r.mode {
+    m.call(|_, r: LampSet| match r.mode {
         LampMode::Off => Err(Error::not_found("no such lamp").retval(retval::NO_SUCH_ENTRY)),
         LampMode::DimLight => Ok(LampSetReply { was: u64::from(r.lamp.0) }),
     });
-    m.dump(|_, _, r: LampDump| Ok((0..r.n).map(|i| LampDetails { lamp: LampIndex(i) })));
-    m.call(|_, caller: &Caller<'_, Lamp>, r: WantLampEvents| {
+    m.dump(|_, r: LampDump| Ok((0..r.n).map(|i| LampDetails { lamp: LampIndex(i) })));
+    m.call_by(|_, caller, r: WantLampEvents| {
         caller.hub.subscribe::<LampEvent>(caller, r.pid, r.enable);
         Ok(())
     });
@@ -182,7 +182,7 @@ fn crcs_are_as_published() {
 
 #[suite::test]
 fn features_may_share_a_module() {
-    static NAMES: Module<Lamp> = Module::plugin("lamp", |m| m.call(|_, _, _: LampName| Ok(())));
+    static NAMES: Module<Lamp> = Module::plugin("lamp", |m| m.call(|_, _: LampName| Ok(())));
     static OTHER: Module<Lamp> = Module::plugin("bulb", |_| ());
     let hub = Hub::new([&LAMP, &OTHER, &NAMES]).unwrap();
     let names: Vec<_> = hub.table().modules().iter().map(|m| m.name).collect();
@@ -196,7 +196,7 @@ fn features_may_share_a_module() {
     let fault = |module| Hub::new([&LAMP, &module]).err().unwrap();
     let error = fault(Module::core("lamp", |_| ()));
     assert_eq!(error, "two features differ on what module lamp is");
-    let error = fault(Module::plugin("bulb", |m| m.call(|_, _, _: LampName| Ok(()))));
+    let error = fault(Module::plugin("bulb", |m| m.call(|_, _: LampName| Ok(()))));
     assert_eq!(error, "lamp_name is a message of lamp, not of bulb");
     assert_eq!(fault(Module::plugin("candle", |_| ())), "no table has candle");
 }
@@ -258,7 +258,7 @@ fn a_long_answer_waits_for_its_reader() {
 
 /// Looks for lamps whose number is a multiple of 300.
 static RARE: Module<Lamp> = Module::plugin("lamp", |m| {
-    m.dump_some(|_, _, r: LampRareDump| {
+    m.dump_some(|_, r: LampRareDump| {
         let of = |n: u32| n.is_multiple_of(300).then_some(LampRareDetails { lamp: LampIndex(n) });
         Ok((0..r.n).map(of))
     });

@@ -11,7 +11,15 @@ use wire::Prefix;
 /// # Errors
 /// No such interface (−2).
 pub fn interface(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex> {
-    w.get::<Interfaces>().find(m.str(name)).map_err(|e| e.at(m.span(name)))
+    w.get::<Interfaces>().find(m.str(name)).map_err(m.at(name))
+}
+
+/// As [`interface`]; none if the placeholder wasn't given.
+///
+/// # Errors
+/// No such interface (−2).
+pub fn given_interface(w: &World, m: &Matches, name: &str) -> Result<Option<SwIfIndex>> {
+    m.has(name).then(|| interface(w, m, name)).transpose()
 }
 
 /// The route table whose id was given for a placeholder; the default one without it.
@@ -21,7 +29,7 @@ pub fn interface(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex> {
 pub fn table<F: Net>(w: &World, m: &Matches, name: &str) -> Result<TableIndex> {
     match m.opt::<u32>(name)? {
         None => Ok(TableIndex::DEFAULT),
-        Some(id) => w.get::<Fib<F>>().find_table(id).map_err(|e| e.at(m.span(name))),
+        Some(id) => w.get::<Fib<F>>().find_table(id).map_err(m.at(name)),
     }
 }
 

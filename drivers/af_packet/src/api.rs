@@ -7,7 +7,7 @@ use crate::{Config, Mode};
 use cli::Result;
 use driver::NewPort;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module, Pending};
+use msg::{Messages, Module};
 use net::Interfaces;
 use net::api::{InterfaceIndex, MacAddress};
 use wire::MacAddr;
@@ -15,35 +15,31 @@ use wire::MacAddr;
 /// The module.
 pub static API: Module<World> = Module::plugin("af_packet", messages);
 
-type Made<R> = Result<Box<dyn Pending<World, R>>>;
-
 fn messages(m: &mut Messages<World>) {
-    m.call_later(|w: &World, _: &Caller<'_, World>, r: AfPacketCreate| -> Made<_> {
+    m.call_later(|w, r: AfPacketCreate| {
         let mac = given(r.hw_addr, r.use_random_hw_addr);
         let new =
             Create { config: Config::new(r.host_if_name.0), mac, offloads: true, force: false };
-        Ok(Box::new(control::create(w, new)?))
+        control::create(w, new)
     });
-    m.call_later(|w: &World, _: &Caller<'_, World>, r: AfPacketCreateV2| -> Made<_> {
+    m.call_later(|w, r: AfPacketCreateV2| {
         let mac = given(r.hw_addr, r.use_random_hw_addr);
         let config = Config { rx_queues: r.num_rx_queues.max(1), ..Config::new(r.host_if_name.0) };
-        Ok(Box::new(create(w, config, mac, AfPacketFlags(r.flags))?))
+        create(w, config, mac, AfPacketFlags(r.flags))
     });
-    m.call_later(|w: &World, _: &Caller<'_, World>, r: AfPacketCreateV3| -> Made<_> {
+    m.call_later(|w, r: AfPacketCreateV3| {
         let mac = given(r.hw_addr, r.use_random_hw_addr);
         let mode = if r.mode == AfPacketMode::Ip { Mode::Ip } else { Mode::Ethernet };
         let config =
             Config { rx_queues: r.num_rx_queues.max(1), mode, ..Config::new(r.host_if_name.0) };
-        Ok(Box::new(create(w, config, mac, r.flags)?))
+        create(w, config, mac, r.flags)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketDelete| {
-        control::delete(w, r.host_if_name.as_str())
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketSetL4CksumOffload| {
+    m.call(|w, r: AfPacketDelete| control::delete(w, r.host_if_name.as_str()));
+    m.call(|w, r: AfPacketSetL4CksumOffload| {
         let name = w.get::<Interfaces>().name(r.sw_if_index.existing(w)?);
         control::set_l4_checksum_offload(w, &name, r.set)
     });
-    m.dump(|w: &World, _: &Caller<'_, World>, _: AfPacketDump| {
+    m.dump(|w, _: AfPacketDump| {
         let details = |(sw_if, name): (SwIfIndex, String)| AfPacketDetails {
             sw_if_index: sw_if.into(),
             host_if_name: name.into(),
@@ -80,16 +76,10 @@ msg::messages! {
     /// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer.
     /// Offloads are on.
     AfPacketCreate,
-    /// The index of the new interface.
-    AfPacketCreateReply,
     /// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer.
     AfPacketCreateV2,
-    /// The index of the new interface.
-    AfPacketCreateV2Reply,
     /// Makes an interface of an interface of the Linux kernel.
     AfPacketCreateV3,
-    /// The index of the new interface.
-    AfPacketCreateV3Reply,
     /// Takes a host interface away; the kernel's stays.
     AfPacketDelete,
     /// Leaves checksums of what is sent to the kernel, or completes them here.
@@ -97,24 +87,5 @@ msg::messages! {
     /// Asks for the host interfaces.
     AfPacketDump,
     /// A host interface.
-    #[derive(Debug)]
     AfPacketDetails,
-}
-
-impl From<SwIfIndex> for AfPacketCreateReply {
-    fn from(sw_if: SwIfIndex) -> Self {
-        Self { sw_if_index: sw_if.into() }
-    }
-}
-
-impl From<SwIfIndex> for AfPacketCreateV2Reply {
-    fn from(sw_if: SwIfIndex) -> Self {
-        Self { sw_if_index: sw_if.into() }
-    }
-}
-
-impl From<SwIfIndex> for AfPacketCreateV3Reply {
-    fn from(sw_if: SwIfIndex) -> Self {
-        Self { sw_if_index: sw_if.into() }
-    }
 }

@@ -7,39 +7,25 @@ use cli::{Command, Error, Matches, Output};
 use graph::World;
 use netlink::Rtnl;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "create host-interface",
-        // The sizes of rings are accepted: rings have the size that they need.
-        usage: "([v2] [v3] name <ifname:host-link> [num-rx-queues <rx:1-256>] [num-tx-queues <tx:1-256>] \
-                [rx-size <rx-size:u32>] [tx-size <tx-size:u32>] [rx-per-block <rx-per-block:u32>] [tx-per-block <tx-per-block:u32>] \
-                [hw-addr <mac:mac>] [mode <mode:ip|ethernet>] [qdisc-bypass-disable] [cksum-gso-disable] [force])",
-        help: "Make an interface of an interface of the Linux kernel",
-        run: create,
-    },
-    Command {
-        path: "delete host-interface",
-        usage: "name <ifname:host-interface>",
-        help: "Take a host interface away; the kernel's stays",
-        run: delete,
-    },
-    Command {
-        path: "set host-interface l4-cksum-offload",
-        usage: "<ifname:host-interface> <state:on|off>",
-        help: "Leave the checksums of sent packets to the kernel, or complete them here",
-        run: |w, m| {
-            done(control::set_l4_checksum_offload(w, m.str("ifname"), m.str("state") == "on"), m)
-        },
-    },
-    Command {
-        path: "set host-interface qdisc-bypass",
-        usage: "<ifname:host-interface> <state:enable|disable>",
-        help: "Send past the kernel's queueing discipline",
-        run: |w, m| {
-            done(control::set_qdisc_bypass(w, m.str("ifname"), m.str("state") == "enable"), m)
-        },
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface of an interface of the Linux kernel
+    "create host-interface",
+    // The sizes of rings are accepted: rings have the size that they need.
+    "([v2] [v3] name <ifname:host-link> [num-rx-queues <rx:1-256>] [num-tx-queues <tx:1-256>] \
+     [rx-size <rx-size:u32>] [tx-size <tx-size:u32>] [rx-per-block <rx-per-block:u32>] [tx-per-block <tx-per-block:u32>] \
+     [hw-addr <mac:mac>] [mode <mode:ip|ethernet>] [qdisc-bypass-disable] [cksum-gso-disable] [force])"
+        => create;
+    /// Take a host interface away; the kernel's stays
+    "delete host-interface", "name <ifname:host-interface>" => delete;
+    /// Leave the checksums of sent packets to the kernel, or complete them here
+    "set host-interface l4-cksum-offload", "<ifname:host-interface> <state:on|off>" => |w, m| {
+        done(control::set_l4_checksum_offload(w, m.str("ifname"), m.str("state") == "on"), m)
+    };
+    /// Send past the kernel's queueing discipline
+    "set host-interface qdisc-bypass", "<ifname:host-interface> <state:enable|disable>" => |w, m| {
+        done(control::set_qdisc_bypass(w, m.str("ifname"), m.str("state") == "enable"), m)
+    };
+};
 
 /// Names for completion.
 pub fn register(world: &World) {
@@ -51,7 +37,7 @@ pub fn register(world: &World) {
 }
 
 fn done(result: Result<(), Error>, m: &Matches) -> Result<Output, Error> {
-    result.map(Output::from).map_err(|e| e.at(m.span("ifname")))
+    result.map(Output::from).map_err(m.at("ifname"))
 }
 
 fn create(w: &World, m: &Matches) -> Result<Output, Error> {

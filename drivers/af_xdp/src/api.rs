@@ -4,7 +4,7 @@
 use crate::control::{self, Create};
 use crate::device::Config;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module, Pending};
+use msg::{Messages, Module};
 use net::api::InterfaceIndex;
 
 /// The module.
@@ -13,15 +13,9 @@ pub static API: Module<World> = Module::plugin("af_xdp", messages);
 /// A number of queues that stands for all.
 const ALL: u16 = u16::MAX;
 
-type Made = cli::Result<Box<dyn Pending<World, AfXdpCreateV3Reply>>>;
-
 fn messages(m: &mut Messages<World>) {
-    m.call_later(|w: &World, _: &Caller<'_, World>, r: AfXdpCreateV3| -> Made {
-        Ok(Box::new(control::create(w, r.into())?))
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: AfXdpDelete| {
-        control::delete(w, r.sw_if_index.existing(w)?)
-    });
+    m.call_later(|w, r: AfXdpCreateV3| control::create(w, r.into()));
+    m.call(|w, r: AfXdpDelete| control::delete(w, r.sw_if_index.existing(w)?));
 }
 
 msg::messages! {
@@ -31,16 +25,8 @@ msg::messages! {
     AfXdpFlag,
     /// Makes an interface of an interface of the Linux kernel, through AF_XDP sockets.
     AfXdpCreateV3,
-    /// The index of the new interface.
-    AfXdpCreateV3Reply,
     /// Takes an AF_XDP interface away; the kernel's stays.
     AfXdpDelete,
-}
-
-impl From<SwIfIndex> for AfXdpCreateV3Reply {
-    fn from(sw_if: SwIfIndex) -> Self {
-        Self { sw_if_index: sw_if.into() }
-    }
 }
 
 impl From<AfXdpCreateV3> for Create {

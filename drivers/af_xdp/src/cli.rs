@@ -9,28 +9,17 @@ use cli::{Command, Error, Matches, Output};
 use graph::World;
 use net::Interfaces;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "create interface af_xdp",
-        usage: "host-if <netdev:host-link> [name <name:string>] [rx-queue-size <rx:u32>] [tx-queue-size <tx:u32>] \
-                [num-rx-queues {<queues:1-65534> | all}] [prog <prog:string>] [netns <netns:string>] \
-                [zero-copy | no-zero-copy] [native | generic] [no-syscall-lock] [mac-reuse] [force]",
-        help: "Make an interface of an interface of the Linux kernel, through AF_XDP sockets",
-        run: create,
-    },
-    Command {
-        path: "delete interface af_xdp",
-        usage: "{<interface:interface> | sw_if_index <index:u32>}",
-        help: "Take an AF_XDP interface away; the kernel's stays",
-        run: delete,
-    },
-    Command {
-        path: "show af_xdp",
-        usage: "",
-        help: "AF_XDP interfaces: mode, queues, and the kernel's counts",
-        run: |w, _| Ok(show::show(w)),
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface of an interface of the Linux kernel, through AF_XDP sockets
+    "create interface af_xdp",
+    "host-if <netdev:host-link> [name <name:string>] [rx-queue-size <rx:u32>] [tx-queue-size <tx:u32>] \
+     [num-rx-queues {<queues:1-65534> | all}] [prog <prog:string>] [netns <netns:string>] \
+     [zero-copy | no-zero-copy] [native | generic] [no-syscall-lock] [mac-reuse] [force]" => create;
+    /// Take an AF_XDP interface away; the kernel's stays
+    "delete interface af_xdp", "{<interface:interface> | sw_if_index <index:u32>}" => delete;
+    /// AF_XDP interfaces: mode, queues, and the kernel's counts
+    "show af_xdp" => |w, _| Ok(show::show(w));
+};
 
 fn create(w: &World, m: &Matches) -> Result<Output, Error> {
     let given = |word: &str| if m.has(word) { m.str(word).to_string() } else { String::new() };
@@ -60,7 +49,6 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::task(new.at(at)))
 }
 
-fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
-    control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)?;
-    Ok(Output::empty())
+fn delete(w: &World, m: &Matches) -> Result<(), Error> {
+    control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)
 }

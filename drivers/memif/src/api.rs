@@ -6,7 +6,7 @@ use crate::device::{Config, MemifDevice, Mode};
 use crate::io::Role;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 use net::Interfaces;
 use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
 
@@ -17,35 +17,25 @@ pub static API: Module<World> = Module::plugin("memif", messages);
 const NONE: u32 = u32::MAX;
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: MemifCreateV2| {
-        Ok(MemifCreateV2Reply { sw_if_index: create(w, r)?.into() })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: MemifCreate| {
-        Ok(MemifCreateReply { sw_if_index: create(w, r.into())?.into() })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: MemifDelete| {
-        control::delete(w, r.sw_if_index.existing(w)?)
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, _: MemifDump| {
+    m.call(|w, r: MemifCreateV2| create(w, r));
+    m.call(|w, r: MemifCreate| create(w, r.into()));
+    m.call(|w, r: MemifDelete| control::delete(w, r.sw_if_index.existing(w)?));
+    m.dump(|w, _: MemifDump| {
         let all = w.get::<Memifs>().devices();
         Ok(all.iter().filter_map(|device| details(w, device)).collect::<Vec<_>>())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: MemifSocketFilenameAddDel| match r.is_add {
+    m.call(|w, r: MemifSocketFilenameAddDel| match r.is_add {
         true => control::add_socket(w, Some(r.socket_id), r.socket_filename.as_str()).map(|_| ()),
         false => control::delete_socket(w, r.socket_id),
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: MemifSocketFilenameAddDelV2| {
-        let socket_id = match r.is_add {
-            true => control::add_socket(
-                w,
-                Some(r.socket_id).filter(|id| *id != NONE),
-                &r.socket_filename,
-            )?,
-            false => control::delete_socket(w, r.socket_id).map(|()| r.socket_id)?,
-        };
-        Ok(MemifSocketFilenameAddDelV2Reply { socket_id })
+    m.call(|w, r: MemifSocketFilenameAddDelV2| {
+        let socket_id = Some(r.socket_id).filter(|id| *id != NONE);
+        match r.is_add {
+            true => control::add_socket(w, socket_id, &r.socket_filename),
+            false => control::delete_socket(w, r.socket_id).map(|()| r.socket_id),
+        }
     });
-    m.dump(|w: &World, _: &Caller<'_, World>, _: MemifSocketFilenameDump| {
+    m.dump(|w, _: MemifSocketFilenameDump| {
         let details = |(socket_id, name): (u32, String)| MemifSocketFilenameDetails {
             socket_id,
             socket_filename: name.into(),
@@ -65,27 +55,19 @@ msg::messages! {
     MemifRole,
     /// The first header of packets.
     MemifMode,
-    /// The index of the new interface.
-    MemifCreateReply,
-    /// The index of the new interface.
-    MemifCreateV2Reply,
     /// Takes an interface away.
     MemifDelete,
     /// Asks for all interfaces.
     MemifDump,
     /// An interface.
-    #[derive(Debug)]
     MemifDetails,
     /// Names a socket, or forgets it; `memif_socket_filename_add_del_v2` is newer.
     MemifSocketFilenameAddDel,
     /// Names a socket, or forgets it.
     MemifSocketFilenameAddDelV2,
-    /// The socket.
-    MemifSocketFilenameAddDelV2Reply,
     /// Asks for all sockets.
     MemifSocketFilenameDump,
     /// A socket.
-    #[derive(Debug)]
     MemifSocketFilenameDetails,
 }
 

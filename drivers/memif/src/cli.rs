@@ -10,42 +10,23 @@ use graph::World;
 use net::Interfaces;
 use serde_json::json;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "create memif socket",
-        usage: "[id <id:u32>] [filename <filename:string>]",
-        help: "Name a socket that memif interfaces listen at or connect to",
-        run: create_socket,
-    },
-    Command {
-        path: "delete memif socket",
-        usage: "[id <id:u32>]",
-        help: "Forget a socket that no memif interface uses",
-        run: delete_socket,
-    },
-    Command {
-        path: "create interface memif",
-        usage: "[id <id:u32>] [socket-id <socket:u32>] [ring-size <ring:1-32768>] [rx-queues <rx:1-255>] \
-                [tx-queues <tx:1-255>] [buffer-size <buffer:1-65535>] [master | slave] [no-zero-copy] [use-dma] \
-                [mode <mode:ethernet|ip>] [hw-addr <mac:mac>] [secret <secret:secret>]",
-        help: "Make an interface whose other end is another program on this host, over shared memory",
-        run: create,
-    },
-    Command {
-        path: "delete interface memif",
-        usage: "{<interface:interface> | sw_if_index <index:u32>}",
-        help: "Take a memif interface away",
-        run: delete,
-    },
-    Command {
-        path: "show memif",
-        usage: "[<interface:interface>] [descriptors]",
-        help: "Sockets, memif interfaces, and the rings of their connections",
-        run: show::show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Name a socket that memif interfaces listen at or connect to
+    "create memif socket", "[id <id:u32>] [filename <filename:string>]" => create_socket;
+    /// Forget a socket that no memif interface uses
+    "delete memif socket", "[id <id:u32>]" => delete_socket;
+    /// Make an interface whose other end is another program on this host, over shared memory
+    "create interface memif",
+    "[id <id:u32>] [socket-id <socket:u32>] [ring-size <ring:1-32768>] [rx-queues <rx:1-255>] \
+     [tx-queues <tx:1-255>] [buffer-size <buffer:1-65535>] [master | slave] [no-zero-copy] [use-dma] \
+     [mode <mode:ethernet|ip>] [hw-addr <mac:mac>] [secret <secret:secret>]" => create;
+    /// Take a memif interface away
+    "delete interface memif", "{<interface:interface> | sw_if_index <index:u32>}" => delete;
+    /// Sockets, memif interfaces, and the rings of their connections
+    "show memif", "[<interface:interface>] [descriptors]" => show::show;
+};
 
-fn create_socket(w: &World, m: &Matches) -> Result<Output, Error> {
+fn create_socket(w: &World, m: &Matches) -> Result<(), Error> {
     if !m.has("filename") {
         return Err(Error::usage("give the socket a filename: a path, or abstract:NAME"));
     }
@@ -53,13 +34,12 @@ fn create_socket(w: &World, m: &Matches) -> Result<Output, Error> {
         Error::usage("give the socket an id: `create memif socket id 1 filename F'")
     })?;
     control::add_socket(w, Some(id), m.str("filename"))?;
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn delete_socket(w: &World, m: &Matches) -> Result<Output, Error> {
+fn delete_socket(w: &World, m: &Matches) -> Result<(), Error> {
     let id = m.opt("id")?.ok_or_else(|| Error::usage("say which: `delete memif socket id 1'"))?;
-    control::delete_socket(w, id)?;
-    Ok(Output::empty())
+    control::delete_socket(w, id)
 }
 
 fn create(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -80,7 +60,6 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::both(name.clone(), json!({ "name": name, "sw_if_index": sw_if.0 })))
 }
 
-fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
-    control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)?;
-    Ok(Output::empty())
+fn delete(w: &World, m: &Matches) -> Result<(), Error> {
+    control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)
 }

@@ -27,8 +27,7 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
         false => memifs.devices(),
         true => {
             let interfaces = w.get::<Interfaces>();
-            let sw_if =
-                interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+            let sw_if = net::args::interface(w, m, "interface")?;
             let device = memifs.device(sw_if).ok_or_else(|| {
                 Error::not_found(format!("{} is no memif interface", interfaces.name(sw_if)))
                     .at(m.span("interface"))

@@ -11,27 +11,16 @@ use net::Interfaces;
 use serde_json::json;
 use std::path::Path;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "create interface pcap",
-        usage: "[id <id:0-65535>] [rx <rx:string>] [rate <rate:rate> | full-speed] [loop {<times:u64> | endless}] \
-                [tx <tx:string>] [mode <mode:ethernet|ip>] [hw-addr <mac:mac>]",
-        help: "Make an interface that replays a capture file, and writes what it sends to another",
-        run: create,
-    },
-    Command {
-        path: "delete interface pcap",
-        usage: "{<interface:interface> | sw_if_index <index:u32>}",
-        help: "Take a pcap interface away; its files stay",
-        run: delete,
-    },
-    Command {
-        path: "show interface pcap",
-        usage: "",
-        help: "Pcap interfaces: files, how far replays are, and captured packets",
-        run: |w, _| Ok(show::show(w)),
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface that replays a capture file, and writes what it sends to another
+    "create interface pcap",
+    "[id <id:0-65535>] [rx <rx:string>] [rate <rate:rate> | full-speed] [loop {<times:u64> | endless}] \
+     [tx <tx:string>] [mode <mode:ethernet|ip>] [hw-addr <mac:mac>]" => create;
+    /// Take a pcap interface away; its files stay
+    "delete interface pcap", "{<interface:interface> | sw_if_index <index:u32>}" => delete;
+    /// Pcap interfaces: files, how far replays are, and captured packets
+    "show interface pcap" => |w, _| Ok(show::show(w));
+};
 
 fn create(w: &World, m: &Matches) -> Result<Output, Error> {
     // Plain names lie where those of `pcap trace' do.
@@ -66,7 +55,6 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::both(format!("{name}\n"), json!({ "name": name, "sw_if_index": sw_if.0 })))
 }
 
-fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
-    control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)?;
-    Ok(Output::empty())
+fn delete(w: &World, m: &Matches) -> Result<(), Error> {
+    control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)
 }

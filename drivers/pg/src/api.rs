@@ -5,8 +5,8 @@ use crate::control;
 use crate::offload::Offloads;
 use crate::state::{Mode, Shared};
 use cli::{Error, Result};
-use graph::World;
-use msg::{Caller, Messages, Module, retval};
+use graph::{SwIfIndex, World};
+use msg::{Messages, Module, retval};
 use net::api::InterfaceIndex;
 use std::path::Path;
 
@@ -14,27 +14,22 @@ use std::path::Path;
 pub static API: Module<World> = Module::core("pg", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: PgCreateInterface| {
+    m.call(|w, r: PgCreateInterface| {
         let flags = PgInterfaceFlags::GSO.when(r.gso_enabled);
         create(w, r.interface_id, flags, r.gso_size, Mode::Ethernet)
-            .map(|sw_if_index| PgCreateInterfaceReply { sw_if_index })
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: PgCreateInterfaceV2| {
+    m.call(|w, r: PgCreateInterfaceV2| {
         let flags = PgInterfaceFlags::GSO.when(r.gso_enabled);
         create(w, r.interface_id, flags, r.gso_size, r.mode.into())
-            .map(|sw_if_index| PgCreateInterfaceV2Reply { sw_if_index })
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: PgCreateInterfaceV3| {
+    m.call(|w, r: PgCreateInterfaceV3| {
         create(w, r.interface_id, r.pg_flags, r.gso_size, r.mode.into())
-            .map(|sw_if_index| PgCreateInterfaceV3Reply { sw_if_index })
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: PgDeleteInterface| {
-        control::delete_interface(w, r.sw_if_index.existing(w)?)
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: PgInterfaceEnableDisableCoalesce| {
+    m.call(|w, r: PgDeleteInterface| control::delete_interface(w, r.sw_if_index.existing(w)?));
+    m.call(|w, r: PgInterfaceEnableDisableCoalesce| {
         w.get::<Shared>().set_coalescing(w, r.sw_if_index.existing(w)?, r.coalesce_enabled)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: PgCapture| {
+    m.call(|w, r: PgCapture| {
         let (shared, name) = (w.get::<Shared>(), format!("pg{}", r.interface_id.0));
         if r.is_enabled {
             let count = Some(r.count.into()).filter(|n| ![0, u32::MAX.into()].contains(n));
@@ -43,7 +38,7 @@ fn messages(m: &mut Messages<World>) {
             shared.end_capture(w, &name)
         }
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: PgEnableDisable| {
+    m.call(|w, r: PgEnableDisable| {
         let name = Some(r.stream_name.as_str()).filter(|name| !name.is_empty());
         let shared = w.get::<Shared>();
         if r.is_enabled { shared.enable(w, name) } else { shared.disable(name) }
@@ -57,7 +52,7 @@ fn create(
     flags: PgInterfaceFlags,
     gso_size: u32,
     mode: Mode,
-) -> Result<InterfaceIndex> {
+) -> Result<SwIfIndex> {
     let gso_size = u16::try_from(gso_size).map_err(|_| {
         Error::parse(format!("segments of {gso_size} bytes: 65535 at most"))
             .retval(retval::INVALID_VALUE)
@@ -67,7 +62,7 @@ fn create(
         gso: flags.has(PgInterfaceFlags::GSO).then_some(gso_size),
         coalesce: flags.has(PgInterfaceFlags::GRO_COALESCE),
     };
-    control::make_interface(w, id.0, mode, offloads).map(InterfaceIndex::from)
+    control::make_interface(w, id.0, mode, offloads)
 }
 
 msg::messages! {
@@ -78,17 +73,11 @@ msg::messages! {
     /// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
     /// newer.
     PgCreateInterface,
-    /// The index of the interface.
-    PgCreateInterfaceReply,
     /// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
     /// newer.
     PgCreateInterfaceV2,
-    /// The index of the interface.
-    PgCreateInterfaceV2Reply,
     /// Makes an interface for streams and captures, unless it is there.
     PgCreateInterfaceV3,
-    /// The index of the interface.
-    PgCreateInterfaceV3Reply,
     /// Takes an interface away, with its streams and its capture.
     PgDeleteInterface,
     /// Puts TCP segments together that the interface sends, or no longer.

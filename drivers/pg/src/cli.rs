@@ -14,79 +14,45 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "create packet-generator interface",
-        usage: "<name> [hw-addr <mac:mac>] [gso-enabled gso-size <gso:u16>] [coalesce-enabled] [csum-offload-enabled] \
-                [mode <mode:ethernet|ip4|ip6>]",
-        help: "Make an interface pgN for streams and captures",
-        run: create,
-    },
-    Command {
-        path: "delete packet-generator interface",
-        usage: "{<interface:interface> | sw_if_index <index:u32>}",
-        help: "Take a pgN interface away",
-        run: delete_interface,
-    },
-    Command {
-        path: "packet-generator new",
-        usage: "{<block:block> | {name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> \
-                | limit <limit:u64> | maxframe <maxframe:u16> | rate <rate:rate> | queue <queue:u64> | size <size:word> \
-                | node <node:node> | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block> \
-                | buffer-flags [ip4] [ip6] [offload] \
-                | buffer-offload-flags <offload:offload-ip-cksum|offload-tcp-cksum|offload-udp-cksum>...}...}",
-        help: "Describe a stream of packets",
-        run: new_stream,
-    },
-    Command {
-        path: "packet-generator configure",
-        usage: "<stream:stream> {limit <limit:u64> | rate <rate:rate> | size <size:word>}...",
-        help: "Change how much a stream sends, how fast, and how long its packets are",
-        run: configure,
-    },
-    Command {
-        path: "packet-generator capture",
-        usage: "<interface:interface> {pcap <file> | count <count:u64> | disable}...",
-        help: "Write what an interface sends to a capture file, or stop with `disable'",
-        run: capture,
-    },
-    Command {
-        path: "packet-generator mac-filter",
-        usage: "<interface:interface> <state:on|off>",
-        help: "Take only frames for the interface's own MAC address and for groups, as a device does that filters, or all",
-        run: mac_filter,
-    },
-    Command {
-        path: "packet-generator enable-stream",
-        usage: "[<stream:stream>]",
-        help: "Run a stream, or all",
-        run: |w, m| w.get::<Shared>().enable(w, stream(m)).map(|()| Output::empty()),
-    },
-    Command {
-        path: "packet-generator disable-stream",
-        usage: "[<stream:stream>]",
-        help: "Stop a stream, or all",
-        run: |w, m| w.get::<Shared>().disable(stream(m)).map(|()| Output::empty()),
-    },
-    Command {
-        path: "packet-generator delete",
-        usage: "[<stream:stream>]",
-        help: "Forget a stream, or all",
-        run: |w, m| w.get::<Shared>().delete(stream(m)).map(|()| Output::empty()),
-    },
-    Command {
-        path: "show packet-generator",
-        usage: "[verbose]",
-        help: "Streams: whether they run, and how far they are",
-        run: show::streams,
-    },
-    Command {
-        path: "show packet-generator interface",
-        usage: "<interface:interface>",
-        help: "A pgN interface and its capture",
-        run: show::interface,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface pgN for streams and captures
+    "create packet-generator interface",
+    "<name> [hw-addr <mac:mac>] [gso-enabled gso-size <gso:u16>] [coalesce-enabled] [csum-offload-enabled] \
+     [mode <mode:ethernet|ip4|ip6>]" => create;
+    /// Take a pgN interface away
+    "delete packet-generator interface",
+    "{<interface:interface> | sw_if_index <index:u32>}" => delete_interface;
+    /// Describe a stream of packets
+    "packet-generator new",
+    "{<block:block> | {name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> \
+     | limit <limit:u64> | maxframe <maxframe:u16> | rate <rate:rate> | queue <queue:u64> | size <size:word> \
+     | node <node:node> | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block> \
+     | buffer-flags [ip4] [ip6] [offload] \
+     | buffer-offload-flags <offload:offload-ip-cksum|offload-tcp-cksum|offload-udp-cksum>...}...}"
+        => new_stream;
+    /// Change how much a stream sends, how fast, and how long its packets are
+    "packet-generator configure",
+    "<stream:stream> {limit <limit:u64> | rate <rate:rate> | size <size:word>}..." => configure;
+    /// Write what an interface sends to a capture file, or stop with `disable'
+    "packet-generator capture",
+    "<interface:interface> {pcap <file> | count <count:u64> | disable}..." => capture;
+    /// Take only frames for the interface's own MAC address and for groups, as a device does that
+    /// filters, or all
+    "packet-generator mac-filter", "<interface:interface> <state:on|off>" => mac_filter;
+    /// Run a stream, or all
+    "packet-generator enable-stream",
+    "[<stream:stream>]" => |w, m| w.get::<Shared>().enable(w, stream(m)).map(|()| Output::empty());
+    /// Stop a stream, or all
+    "packet-generator disable-stream",
+    "[<stream:stream>]" => |w, m| w.get::<Shared>().disable(stream(m)).map(|()| Output::empty());
+    /// Forget a stream, or all
+    "packet-generator delete",
+    "[<stream:stream>]" => |w, m| w.get::<Shared>().delete(stream(m)).map(|()| Output::empty());
+    /// Streams: whether they run, and how far they are
+    "show packet-generator", "[verbose]" => show::streams;
+    /// A pgN interface and its capture
+    "show packet-generator interface", "<interface:interface>" => show::interface;
+};
 
 fn stream<'a>(m: &'a Matches) -> Option<&'a str> {
     m.has("stream").then(|| m.str("stream"))
@@ -110,18 +76,15 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
 }
 
-fn delete_interface(w: &World, m: &Matches) -> Result<Output, Error> {
+fn delete_interface(w: &World, m: &Matches) -> Result<(), Error> {
     let sw_if = match m.opt::<u32>("index")? {
         Some(index) => SwIfIndex(index),
-        None => {
-            w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?
-        }
+        None => net::args::interface(w, m, "interface")?,
     };
-    control::delete_interface(w, sw_if)?;
-    Ok(Output::empty())
+    control::delete_interface(w, sw_if)
 }
 
-fn capture(w: &World, m: &Matches) -> Result<Output, Error> {
+fn capture(w: &World, m: &Matches) -> Result<(), Error> {
     let shared = w.get::<Shared>();
     if m.flag("disable") {
         shared.end_capture(w, m.str("interface"))?;
@@ -130,18 +93,17 @@ fn capture(w: &World, m: &Matches) -> Result<Output, Error> {
     } else {
         shared.capture(w, m.str("interface"), Path::new(m.str("file")), m.opt("count")?)?;
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn mac_filter(w: &World, m: &Matches) -> Result<Output, Error> {
-    w.get::<Shared>().set_filter(w, m.str("interface"), m.str("state") == "on")?;
-    Ok(Output::empty())
+fn mac_filter(w: &World, m: &Matches) -> Result<(), Error> {
+    w.get::<Shared>().set_filter(w, m.str("interface"), m.str("state") == "on")
 }
 
 /// The stream begins anew with its next packets, if it runs.
-fn configure(w: &World, m: &Matches) -> Result<Output, Error> {
+fn configure(w: &World, m: &Matches) -> Result<(), Error> {
     let (shared, name) = (w.get::<Shared>(), m.str("stream"));
-    let old = shared.stream(name).map_err(|e| e.at(m.span("stream")))?;
+    let old = shared.stream(name).map_err(m.at("stream"))?;
     let mut spec = old.spec.clone();
     // Unlike in `new', 0 is no limit for a file either, as in VPP.
     spec.limit = m.opt("limit")?.unwrap_or(spec.limit);
@@ -154,7 +116,7 @@ fn configure(w: &World, m: &Matches) -> Result<Output, Error> {
     if runs {
         shared.enable(w, Some(name))?;
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
 /// The inside of a braced block without comments.
@@ -167,28 +129,26 @@ fn inside(block: &str) -> &str {
 fn new_stream(w: &World, m: &Matches) -> Result<Output, Error> {
     if m.has("block") {
         let words = inside(m.str("block")).replace('\n', " ");
-        let tree = cli::Tree::new([&INNER])?;
-        let line = format!("stream {words}");
-        return tree.execute(w, &line).map(|outcome| outcome.output);
+        let tree = cli::Tree::new(INNER)?;
+        return tree.execute(w, &format!("stream {words}")).map(|outcome| outcome.output);
     }
-    add(w, m)
+    add(w, m).map(Into::into)
 }
 
-static INNER: Command<World> = Command {
-    path: "stream",
-    usage: "{name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> | limit <limit:u64> \
-            | maxframe <maxframe:u16> | rate <rate:rate> | queue <queue:u64> | size <size:word> | node <node:node> \
-            | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block> \
-            | buffer-flags [ip4] [ip6] [offload] \
-            | buffer-offload-flags <offload:offload-ip-cksum|offload-tcp-cksum|offload-udp-cksum>...}...",
-    help: "A stream's words inside of braces",
-    run: add,
+const INNER: &[Command<World>] = cli::commands! {
+    /// A stream's words inside of braces
+    "stream",
+    "{name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> | limit <limit:u64> \
+     | maxframe <maxframe:u16> | rate <rate:rate> | queue <queue:u64> | size <size:word> | node <node:node> \
+     | worker <worker:u16> | tx-interface <tx:interface> | no-recycle | data <data:block> \
+     | buffer-flags [ip4] [ip6] [offload] \
+     | buffer-offload-flags <offload:offload-ip-cksum|offload-tcp-cksum|offload-udp-cksum>...}..." => add;
 };
 
 /// The interface of a stream that names none, as in VPP; it is made if it isn't there.
 const DEFAULT_INTERFACE: &str = "pg0";
 
-fn add(w: &World, m: &Matches) -> Result<Output, Error> {
+fn add(w: &World, m: &Matches) -> Result<(), Error> {
     let shared = w.get::<Shared>();
     let named = m.has("interface");
     let name = if named { m.str("interface") } else { DEFAULT_INTERFACE };
@@ -211,13 +171,13 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
     })?;
     let size = sizes(m)?;
     let tx = match m.has("tx") {
-        true => Some(w.get::<Interfaces>().find(m.str("tx")).map_err(|e| e.at(m.span("tx")))?),
+        true => Some(net::args::interface(w, m, "tx")?),
         false => None,
     };
     let (source, words) = match (m.has("file"), m.has("data")) {
         (true, false) => {
             let file = m.str("file");
-            let source = read_capture(Path::new(file)).map_err(|e| e.at(m.span("file")))?;
+            let source = read_capture(Path::new(file)).map_err(m.at("file"))?;
             (source, format!("pcap {}", cli::quote(file)))
         }
         (false, true) => {
@@ -276,7 +236,7 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         source,
         words,
     });
-    Ok(Output::empty())
+    Ok(())
 }
 
 /// The work that packets leave undone: what their interface does, and what the stream's words say.

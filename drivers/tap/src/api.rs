@@ -6,11 +6,11 @@ use crate::device::TapDevice;
 use crate::{Config, Kind};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module, Pending, Str, retval};
+use msg::{Messages, Module, Pending, Str, retval};
 use net::Interfaces;
 use net::api::{
     InterfaceIndex, Ip4Address, Ip4AddressWithPrefix, Ip4Prefix, Ip6Address, Ip6AddressWithPrefix,
-    Ip6Prefix, MacAddress,
+    Ip6Prefix, MacAddress, given,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,13 +18,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub static API: Module<World> = Module::core("tapv2", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: TapCreateV3| {
-        create(w, r).map(|sw_if| TapCreateV3Reply { sw_if_index: sw_if.into() })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: TapCreateV2| {
-        create(w, r.into()).map(|sw_if| TapCreateV2Reply { sw_if_index: sw_if.into() })
-    });
-    m.call_later(|w: &World, _: &Caller<'_, World>, r: TapDeleteV2| {
+    m.call(|w, r: TapCreateV3| create(w, r));
+    m.call(|w, r: TapCreateV2| create(w, r.into()));
+    m.call_later(|w, r: TapDeleteV2| {
         Ok(Box::new(control::delete(w, r.sw_if_index.existing(w)?)?) as Box<dyn Pending<World, ()>>)
     });
     m.dump(dump);
@@ -38,16 +34,11 @@ msg::messages! {
     TapCreateV2,
     /// The options of a tap.
     flags TapFlags,
-    /// The new tap.
-    TapCreateV3Reply,
-    /// The new tap.
-    TapCreateV2Reply,
     /// Takes a tap away, and the host's end with it unless that is persistent.
     TapDeleteV2,
     /// Asks for taps: one or all.
     SwInterfaceTapV2Dump,
     /// A tap.
-    #[derive(Debug)]
     SwInterfaceTapV2Details,
 }
 
@@ -97,7 +88,7 @@ fn create(w: &World, r: TapCreateV3) -> Result<SwIfIndex> {
         attach: flags.has(TapFlags::ATTACH),
         ..Config::new(text(r.host_if_name_set, r.host_if_name).unwrap_or_default())
     };
-    let id = Some(r.id).filter(|id| *id != u32::MAX);
+    let id = given(r.id);
     let mac = (!r.use_random_mac).then(|| r.mac_address.into());
     control::create(w, Create { id, name: None, mac, tag: r.tag, is_owned: false, host })
 }
@@ -110,11 +101,7 @@ fn prefix<A: Into<IpAddr> + Copy>(addr: A, len: u8, most: u8) -> Result<(A, u8)>
     Ok((addr, len))
 }
 
-fn dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: SwInterfaceTapV2Dump,
-) -> Result<Vec<SwInterfaceTapV2Details>> {
+fn dump(w: &World, r: SwInterfaceTapV2Dump) -> Result<Vec<SwInterfaceTapV2Details>> {
     let only = r.sw_if_index.existing_or_all(w)?;
     let taps = w.get::<Taps>();
     let all = [Kind::Tap, Kind::Tun].into_iter().flat_map(|kind| taps.numbered(kind));

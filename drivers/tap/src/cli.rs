@@ -11,37 +11,22 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::net::IpAddr;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "create tap",
-        usage: "[id <id:u32>] [hw-addr <mac:mac>] [if-name <name>] [num-rx-queues <rx:1-256>] \
-                [num-tx-queues <tx:1-256>] [rx-ring-size <rx-ring:1-65536>] [tx-ring-size <tx-ring:1-65536>] \
-                [host-ns <ns>] [host-bridge <bridge>] [host-ip4-addr <ip4:prefix4>] [host-ip6-addr <ip6:prefix6>] \
-                [host-ip4-gw <gw4:ip4>] [host-ip6-gw <gw6:ip6>] [host-mac-addr <host-mac:mac>] \
-                [host-if-name <host-name>] [host-mtu-size <mtu:68-65535>] [no-gso | gso | csum-offload] \
-                [gro-coalesce] [persist] [attach] [tun] [packed] [in-order]",
-        help: "Make an interface whose other end is an interface of the host",
-        run: create,
-    },
-    Command {
-        path: "delete tap",
-        usage: "{<interface:interface> | sw_if_index <index:u32>}",
-        help: "Take a tap away, and the host's end with it unless that is persistent",
-        run: delete,
-    },
-    Command {
-        path: "show tap",
-        usage: "[<interface:interface>] [descriptors]",
-        help: "Taps and their ends on the host",
-        run: |w, m| show(w, m, Kind::Tap),
-    },
-    Command {
-        path: "show tun",
-        usage: "[<interface:interface>] [descriptors]",
-        help: "Taps without link layer and their ends on the host",
-        run: |w, m| show(w, m, Kind::Tun),
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface whose other end is an interface of the host
+    "create tap",
+    "[id <id:u32>] [hw-addr <mac:mac>] [if-name <name>] [num-rx-queues <rx:1-256>] \
+     [num-tx-queues <tx:1-256>] [rx-ring-size <rx-ring:1-65536>] [tx-ring-size <tx-ring:1-65536>] \
+     [host-ns <ns>] [host-bridge <bridge>] [host-ip4-addr <ip4:prefix4>] [host-ip6-addr <ip6:prefix6>] \
+     [host-ip4-gw <gw4:ip4>] [host-ip6-gw <gw6:ip6>] [host-mac-addr <host-mac:mac>] \
+     [host-if-name <host-name>] [host-mtu-size <mtu:68-65535>] [no-gso | gso | csum-offload] \
+     [gro-coalesce] [persist] [attach] [tun] [packed] [in-order]" => create;
+    /// Take a tap away, and the host's end with it unless that is persistent
+    "delete tap", "{<interface:interface> | sw_if_index <index:u32>}" => delete;
+    /// Taps and their ends on the host
+    "show tap", "[<interface:interface>] [descriptors]" => |w, m| show(w, m, Kind::Tap);
+    /// Taps without link layer and their ends on the host
+    "show tun", "[<interface:interface>] [descriptors]" => |w, m| show(w, m, Kind::Tun);
+};
 
 fn ip4(address: (IpAddr, u8)) -> Option<(std::net::Ipv4Addr, u8)> {
     match address {
@@ -108,7 +93,7 @@ fn show(w: &World, m: &Matches, kind: Kind) -> Result<Output, Error> {
     }
     let interfaces = w.get::<Interfaces>();
     let only = match m.has("interface") {
-        true => Some(interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?),
+        true => Some(net::args::interface(w, m, "interface")?),
         false => None,
     };
     if let Some(sw_if) = only

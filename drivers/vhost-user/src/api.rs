@@ -6,7 +6,7 @@ use crate::device::{Config, VhostDevice};
 use crate::proto::{Features, Session};
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::Interfaces;
 use net::api::{InterfaceIndex, MacAddress};
 
@@ -14,18 +14,12 @@ use net::api::{InterfaceIndex, MacAddress};
 pub static API: Module<World> = Module::plugin("vhost_user", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: CreateVhostUserIf| {
-        Ok(CreateVhostUserIfReply { sw_if_index: create(w, r.into())?.into() })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: CreateVhostUserIfV2| {
-        Ok(CreateVhostUserIfV2Reply { sw_if_index: create(w, r)?.into() })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: ModifyVhostUserIf| modify(w, r.into()));
-    m.call(|w: &World, _: &Caller<'_, World>, r: ModifyVhostUserIfV2| modify(w, r));
-    m.call(|w: &World, _: &Caller<'_, World>, r: DeleteVhostUserIf| {
-        control::delete(w, r.sw_if_index.existing(w)?)
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: SwInterfaceVhostUserDump| {
+    m.call(|w, r: CreateVhostUserIf| create(w, r.into()));
+    m.call(|w, r: CreateVhostUserIfV2| create(w, r));
+    m.call(|w, r: ModifyVhostUserIf| modify(w, r.into()));
+    m.call(|w, r: ModifyVhostUserIfV2| modify(w, r));
+    m.call(|w, r: DeleteVhostUserIf| control::delete(w, r.sw_if_index.existing(w)?));
+    m.dump(|w, r: SwInterfaceVhostUserDump| {
         let vhosts = w.get::<Vhosts>();
         let devices = match r.sw_if_index.0 {
             u32::MAX => vhosts.devices(),
@@ -46,10 +40,6 @@ msg::messages! {
     /// Makes an interface to a virtual machine.
     #[from(CreateVhostUserIf)]
     CreateVhostUserIfV2,
-    /// The index of the new interface.
-    CreateVhostUserIfReply,
-    /// The index of the new interface.
-    CreateVhostUserIfV2Reply,
     /// Takes an interface away.
     DeleteVhostUserIf,
     /// Asks for interfaces to virtual machines.
@@ -59,7 +49,6 @@ msg::messages! {
     /// Features of a guest, bits 32 to 63.
     flags VirtioNetFeaturesLast32,
     /// An interface to a virtual machine.
-    #[derive(Debug)]
     SwInterfaceVhostUserDetails,
 }
 

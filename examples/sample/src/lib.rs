@@ -11,7 +11,7 @@ mod tests;
 use std::fmt;
 
 use buffer::Buffer;
-use cli::{Command, Error, Matches, Output, Table, Writer};
+use cli::{Error, Matches, Output, Table, Writer};
 use graph::{
     Build, ChainStep, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig,
     Script, SwIfIndex, ThreadIndex, Trace, World, rank,
@@ -31,20 +31,12 @@ pub static PLUGIN: Plugin = Plugin {
         after: &[rank::REASSEMBLY],
     }],
     stages: &[net::stage::<Ip4, Sample, Sample>()],
-    cli: &[
-        Command {
-            path: "set sample",
-            usage: "<interface:interface> {max <bytes:u16> | off}",
-            help: "Drop IPv4 packets longer than so many bytes",
-            run: set,
-        },
-        Command {
-            path: "show sample",
-            usage: "",
-            help: "Where long packets are dropped",
-            run: list,
-        },
-    ],
+    cli: cli::commands! {
+        /// Drop IPv4 packets longer than so many bytes
+        "set sample", "<interface:interface> {max <bytes:u16> | off}" => set;
+        /// Where long packets are dropped
+        "show sample" => list;
+    },
     config: write_config,
     examples: &[Script::here("long packets", "set sample local0 max 100")],
     unmoved: &[("/err/sample/*", "features/sample/src/tests.rs")],
@@ -115,11 +107,10 @@ impl Stage<Ip4> for Sample {
 }
 
 /// `set sample`: the command's words are already those of its usage.
-fn set(world: &World, words: &Matches) -> Result<Output, Error> {
-    let interface = world.get::<Interfaces>().find(words.str("interface"))?;
-    let max = words.get::<u16>("bytes");
-    world.configure_feature::<Sample>("ip4-unicast", interface, max).map_err(Error::not_found)?;
-    Ok(Output::empty())
+fn set(world: &World, words: &Matches) -> Result<(), Error> {
+    let interface = net::args::interface(world, words, "interface")?;
+    let max = words.opt::<u16>("bytes")?;
+    world.configure_feature::<Sample>("ip4-unicast", interface, max).map_err(Error::not_found)
 }
 
 /// The limit of an interface, if there is one.

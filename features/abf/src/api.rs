@@ -4,7 +4,7 @@
 use crate::control::{Attachment, Policies, Policy};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::{FibPath, FibPathNhProto, InterfaceIndex, path_of, path_to};
 use net::{Link, Path, RouteTables};
 
@@ -12,10 +12,8 @@ use net::{Link, Path, RouteTables};
 pub static API: Module<World> = Module::plugin("abf", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|_: &World, _: &Caller<'_, World>, _: AbfPluginGetVersion| -> Result<_> {
-        Ok(AbfPluginGetVersionReply { major: 1, minor: 0 })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: AbfPolicyAddDel| -> Result<()> {
+    m.call(|_, _: AbfPluginGetVersion| Ok(AbfPluginGetVersionReply { major: 1, minor: 0 }));
+    m.call(|w, r: AbfPolicyAddDel| {
         let (policy, policies) = (r.policy, w.get::<Policies>());
         let (link, paths) = paths(w, &policy.paths)?;
         if r.is_add {
@@ -24,7 +22,7 @@ fn messages(m: &mut Messages<World>) {
             policies.remove(w, policy.policy_id, &paths)
         }
     });
-    m.dump(|w: &World, _: &Caller<'_, World>, _: AbfPolicyDump| {
+    m.dump(|w, _: AbfPolicyDump| {
         let tables = w.get::<RouteTables>();
         let details = |(policy_id, policy): (u32, Policy)| {
             let paths = policy.paths.iter();
@@ -33,7 +31,7 @@ fn messages(m: &mut Messages<World>) {
         };
         Ok(w.get::<Policies>().list().into_iter().map(details).collect::<Vec<_>>())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: AbfItfAttachAddDel| -> Result<()> {
+    m.call(|w, r: AbfItfAttachAddDel| {
         let AbfItfAttach { policy_id, sw_if_index, priority, is_ipv6 } = r.attach;
         let (sw_if, policies) = (SwIfIndex(sw_if_index.0), w.get::<Policies>());
         if r.is_add {
@@ -42,7 +40,7 @@ fn messages(m: &mut Messages<World>) {
             policies.detach(w, sw_if, is_ipv6, policy_id)
         }
     });
-    m.dump(|w: &World, _: &Caller<'_, World>, _: AbfItfAttachDump| {
+    m.dump(|w, _: AbfItfAttachDump| {
         let details = |(sw_if, is_ipv6, at): (SwIfIndex, bool, Attachment)| AbfItfAttachDetails {
             attach: AbfItfAttach {
                 policy_id: at.policy,

@@ -5,42 +5,28 @@ use crate::control::{Attachment, Policies, Policy};
 use cli::{Command, Matches, Output, Result, Table, Writer};
 use fib::paths;
 use graph::{SwIfIndex, World};
+use net::args::{given_interface, interface};
 use net::{Interfaces, Link, Path, TableIndex};
 use serde_json::json;
 use std::fmt::Write;
 use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "abf policy",
-        usage: concat!(
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make a policy or add paths to it, or take paths from it: with the last it is deleted
+    "abf policy", concat!(
             "[add|del] id <id:u32> acl <acl:u32> [ip4|ip6] [{",
             fib::path_usage!(),
             "}...]"
-        ),
-        help: "Make a policy or add paths to it, or take paths from it: with the last it is deleted",
-        run: policy,
-    },
-    Command {
-        path: "abf attach",
-        usage: "{ip4|ip6} [del] policy <policy:u32> [priority <priority:u32>] <interface:interface>",
-        help: "Let packets that an interface receives take the paths of a policy, or end that",
-        run: attach,
-    },
-    Command {
-        path: "show abf policy",
-        usage: "[<id:u32>]",
-        help: "Policies and their paths",
-        run: show_policies,
-    },
-    Command {
-        path: "show abf attach",
-        usage: "[<interface:interface>]",
-        help: "Policies of interfaces",
-        run: show_attached,
-    },
-];
+        ) => policy;
+    /// Let packets that an interface receives take the paths of a policy, or end that
+    "abf attach",
+    "{ip4|ip6} [del] policy <policy:u32> [priority <priority:u32>] <interface:interface>" => attach;
+    /// Policies and their paths
+    "show abf policy", "[<id:u32>]" => show_policies;
+    /// Policies of interfaces
+    "show abf attach", "[<interface:interface>]" => show_attached;
+};
 
 /// Returns true if a path without its protocol's word is one of IPv6.
 fn is_v6(path: &Matches) -> bool {
@@ -48,7 +34,7 @@ fn is_v6(path: &Matches) -> bool {
     nexthop || path.flag("rx-ip6") || path.has("lookup6") || path.has("source-lookup6")
 }
 
-fn policy(w: &World, m: &Matches) -> Result<Output> {
+fn policy(w: &World, m: &Matches) -> Result<()> {
     let (id, acl) = (m.req("id")?, m.req("acl")?);
     let v6 = m.flag("ip6") || !m.flag("ip4") && m.groups("via").any(|path| is_v6(&path));
     let read = |path: Matches| -> Result<Path> {
@@ -72,12 +58,11 @@ fn policy(w: &World, m: &Matches) -> Result<Output> {
         let link = if v6 { Link::IP6 } else { Link::IP4 };
         policies.add(w, id, acl, (link, paths)).map_err(|e| e.at(m.span("acl")))?;
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn attach(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+fn attach(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = interface(w, m, "interface")?;
     let (v6, number, policies) = (m.flag("ip6"), m.req("policy")?, w.get::<Policies>());
     let done = if m.flag("del") {
         policies.detach(w, sw_if, v6, number)
@@ -86,7 +71,7 @@ fn attach(w: &World, m: &Matches) -> Result<Output> {
         policies.attach(w, sw_if, v6, Attachment { priority, policy: number })
     };
     done.map_err(|e| e.at(m.span("policy")))?;
-    Ok(Output::empty())
+    Ok(())
 }
 
 /// A policy's paths, with their state where it is attached.
@@ -128,13 +113,7 @@ fn show_policies(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn show_attached(w: &World, m: &Matches) -> Result<Output> {
-    let only = match m.has("interface") {
-        true => {
-            let found = w.get::<Interfaces>().find(m.str("interface"));
-            Some(found.map_err(|e| e.at(m.span("interface")))?)
-        }
-        false => None,
-    };
+    let only = given_interface(w, m, "interface")?;
     let table = Table::new().left("Interface").left("Protocol").right("Policy").right("Priority");
     let all = w.get::<Policies>().attachments();
     Ok(table.list(all, move |w: &World, item, out: &mut Writer| {

@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::switched::Whitelists;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::{InterfaceIndex, IpProto, Prefix};
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
@@ -20,41 +20,39 @@ pub static API: Module<World> = Module::plugin("acl", messages);
 /// The version of the messages that clients ask for.
 const VERSION: (u32, u32) = (1, 4);
 
-pub type Client<'a> = Caller<'a, World>;
-
 fn messages(m: &mut Messages<World>) {
-    m.call(|_: &World, _: &Client<'_>, _: AclPluginGetVersion| {
+    m.call(|_, _: AclPluginGetVersion| {
         Ok(AclPluginGetVersionReply { major: VERSION.0, minor: VERSION.1 })
     });
-    m.call(|_: &World, caller: &Client<'_>, _: AclPluginControlPing| {
+    m.call_by(|_, caller, _: AclPluginControlPing| {
         let (client_index, vpe_pid) = (caller.client, std::process::id());
         Ok(AclPluginControlPingReply { client_index, vpe_pid })
     });
-    m.call(|w: &World, _: &Client<'_>, _: AclPluginGetConnTableMaxEntries| {
+    m.call(|w, _: AclPluginGetConnTableMaxEntries| {
         let most = w.get::<Settings>().most_sessions.load(Ordering::Relaxed).into();
         Ok(AclPluginGetConnTableMaxEntriesReply { conn_table_max_entries: most })
     });
-    m.call(|w: &World, _: &Client<'_>, r: AclPluginUseHashLookupSet| {
+    m.call(|w, r: AclPluginUseHashLookupSet| {
         w.get::<Settings>().hash_lookup.store(r.enable, Ordering::Relaxed);
         Ok(())
     });
-    m.call(|w: &World, _: &Client<'_>, _: AclPluginUseHashLookupGet| {
+    m.call(|w, _: AclPluginUseHashLookupGet| {
         let enable = w.get::<Settings>().hash_lookup.load(Ordering::Relaxed);
         Ok(AclPluginUseHashLookupGetReply { enable })
     });
-    m.call(|w: &World, _: &Client<'_>, r: AclStatsIntfCountersEnable| {
+    m.call(|w, r: AclStatsIntfCountersEnable| {
         w.get::<Settings>().count_matches.store(r.enable, Ordering::Relaxed);
         w.get::<Acls>().compile_again(w)
     });
-    m.call(|w: &World, _: &Client<'_>, r: AclAddReplace| {
+    m.call(|w, r: AclAddReplace| {
         let wanted = r.acl_index;
         Ok(match add_replace(w, r) {
             Ok(acl_index) => AclAddReplaceReply { acl_index, retval: 0 },
             Err(e) => AclAddReplaceReply { acl_index: wanted, retval: e.code() },
         })
     });
-    m.call(|w: &World, _: &Client<'_>, r: AclDel| w.get::<Acls>().delete(w, r.acl_index));
-    m.dump(|w: &World, _: &Client<'_>, r: AclDump| {
+    m.call(|w, r: AclDel| w.get::<Acls>().delete(w, r.acl_index));
+    m.dump(|w, r: AclDump| {
         let details = |(acl_index, acl): (u32, Acl)| AclDetails {
             acl_index,
             tag: acl.tag.into(),
@@ -67,16 +65,16 @@ fn messages(m: &mut Messages<World>) {
         };
         Ok(all.into_iter().map(details).collect::<Vec<_>>())
     });
-    m.call(|w: &World, _: &Client<'_>, r: AclInterfaceAddDel| {
+    m.call(|w, r: AclInterfaceAddDel| {
         let direction = if r.is_input { Direction::Input } else { Direction::Output };
         let sw_if = SwIfIndex(r.sw_if_index.0);
         w.get::<Acls>().apply(w, sw_if, direction, (r.acl_index, r.is_add))
     });
-    m.call(|w: &World, _: &Client<'_>, r: AclInterfaceSetAclList| {
+    m.call(|w, r: AclInterfaceSetAclList| {
         let lists = halves(r.acls, r.n_input)?;
         w.get::<Acls>().set_lists(w, SwIfIndex(r.sw_if_index.0), lists)
     });
-    m.dump(|w: &World, _: &Client<'_>, r: AclInterfaceListDump| {
+    m.dump(|w, r: AclInterfaceListDump| {
         let acls = w.get::<Acls>();
         let details = |sw_if: SwIfIndex| {
             let [input, output] = acls.lists_of(sw_if);
@@ -92,11 +90,11 @@ fn messages(m: &mut Messages<World>) {
         };
         Ok(all.into_iter().map(details).collect::<Vec<_>>())
     });
-    m.call(|w: &World, _: &Client<'_>, r: AclInterfaceSetEtypeWhitelist| {
+    m.call(|w, r: AclInterfaceSetEtypeWhitelist| {
         let whitelist = halves(r.whitelist, r.n_input)?;
         w.get::<Whitelists>().set(w, SwIfIndex(r.sw_if_index.0), whitelist)
     });
-    m.dump(|w: &World, _: &Client<'_>, r: AclInterfaceEtypeWhitelistDump| {
+    m.dump(|w, r: AclInterfaceEtypeWhitelistDump| {
         let only = r.sw_if_index.existing_or_all(w)?;
         let all = w.get::<Whitelists>().list();
         let chosen = all.into_iter().filter(|(sw_if, _)| only.is_none_or(|only| only == *sw_if));

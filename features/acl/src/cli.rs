@@ -10,7 +10,7 @@ use crate::show;
 use crate::words::Reader;
 use cli::{Command, Error, Matches, Output, Result, retval};
 use graph::World;
-use net::Interfaces;
+use net::args::interface;
 use serde_json::json;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
@@ -22,149 +22,78 @@ pub const TAG: &str = "cli";
 const RULES: &str = "permit, deny or permit+reflect, then src PREFIX dst PREFIX [proto N] \
                      [sport N[-M]] [dport N[-M]] [tcpflags N mask N], further rules behind commas, [tag WORD]";
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set acl-plugin acl",
-        usage: "[index <index:u32> | at <number:u32>] <rules:rest>",
-        help: "Make an ACL, or replace one (`index'): verdict src PREFIX dst PREFIX [proto N] \
-               [sport N[-M]] [dport N[-M]] [tcpflags N mask N] [tag WORD], rules with commas between them",
-        run: set,
-    },
-    Command {
-        path: "delete acl-plugin acl",
-        usage: "index <index:u32>",
-        help: "Delete an ACL",
-        run: |w, m| {
-            let number = m.req("index")?;
-            w.get::<Acls>().delete(w, number).map_err(|e| e.at(m.span("index")))?;
-            Ok(Output::both(format!("Deleted ACL index:{number}\n"), json!({ "index": number })))
-        },
-    },
-    Command {
-        path: "set acl-plugin interface",
-        usage: "<interface:interface> {input|output} acl <index:u32> [del]",
-        help: "Append an ACL to a list of an interface, or take it out",
-        run: apply,
-    },
-    Command {
-        path: "set acl-plugin interface whitelist",
-        usage: "<interface:interface> [input <input:word>...] [output <output:word>...] [del]",
-        help: "Let only frames of these EtherTypes pass, beside IP, where an interface switches frames",
-        run: whitelist,
-    },
-    Command {
-        path: "set acl-plugin session timeout",
-        usage: "{udp idle | tcp {idle|transient}} <seconds:1-4294967>",
-        help: "Seconds without a packet after which a session ends",
-        run: timeout,
-    },
-    Command {
-        path: "set acl-plugin session table",
-        usage: "{max-entries <most:u32> | hash-table-buckets <buckets:u32> | hash-table-memory <memory:size> | event-trace <trace:u32>}",
-        help: "Sessions at most; the others are settings of VPP without effect here",
-        run: table,
-    },
-    Command {
-        path: "set acl-plugin use-hash-acl-matching",
-        usage: "<on:0-1>",
-        help: "Setting of VPP without effect here: lookups take the same time for any number of rules",
-        run: |w, m| {
-            w.get::<Settings>().hash_lookup.store(m.req::<u8>("on")? == 1, Ordering::Relaxed);
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "set acl-plugin reclassify-sessions",
-        usage: "<on:0-1>",
-        help: "Setting of VPP without effect here: sessions are always judged again after a change",
-        run: |w, m| {
-            w.get::<Settings>().reclassify.store(m.req::<u8>("on")? == 1, Ordering::Relaxed);
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "set acl-plugin l4-match-nonfirst-fragment",
-        usage: "<on:0-1>",
-        help: "Match later fragments by addresses and protocol (1, the default), or not at all",
-        run: |w, m| {
-            w.get::<Settings>().match_fragments.store(m.req::<u8>("on")? == 1, Ordering::Relaxed);
-            w.get::<Acls>().compile_again(w)?;
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "set acl-plugin skip-ipv6-extension-header",
-        usage: "<number:0-255> <on:0-1>",
-        help: "Look for the upper layer of IPv6 behind this extension header, or not",
-        run: |w, m| {
-            w.get::<Settings>().skipped.set(m.req("number")?, m.req::<u8>("on")? == 1);
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "set acl-plugin counters",
-        usage: "{enable|disable}",
-        help: "Count the matches of each rule (`/acl/N/matches'), or end that",
-        run: |w, m| {
-            w.get::<Settings>().count_matches.store(m.flag("enable"), Ordering::Relaxed);
-            w.get::<Acls>().compile_again(w)?;
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "clear acl-plugin sessions",
-        usage: "[<interface:interface>]",
-        help: "End all sessions, or those of an interface",
-        run: show::clear_sessions,
-    },
-    Command {
-        path: "show acl-plugin acl",
-        usage: "[index <index:u32>]",
-        help: "ACLs, their rules, and where they are used",
-        run: show::acls,
-    },
-    Command {
-        path: "show acl-plugin interface",
-        usage: "[sw_if_index <index:u32>] [acl] [detail]",
-        help: "Lists of ACLs of interfaces",
-        run: show::interfaces,
-    },
-    Command {
-        path: "show acl-plugin sessions",
-        usage: "[verbose <most:u32>]",
-        help: "Number of sessions, and the first of them",
-        run: show::sessions,
-    },
-    Command {
-        path: "show acl-plugin tables",
-        usage: "[acl [index <index:u32>] | applied [lc_index <context:u32>] | mask | hash [verbose <level:u32>]]",
-        help: "Compiled lists of ACLs: rules and memory",
-        run: show::tables,
-    },
-    macip::cli::SET,
-    macip::cli::DELETE,
-    macip::cli::APPLY,
-    macip::cli::SHOW_ACL,
-    macip::cli::SHOW_INTERFACE,
-    Command {
-        path: "show acl-plugin lookup context",
-        usage: "[index <index:u32>]",
-        help: "Lists of ACLs of other features",
-        run: show::contexts,
-    },
-    Command {
-        path: "show acl-plugin lookup user",
-        usage: "[index <index:u32>]",
-        help: "Features with lists of ACLs",
-        run: show::context_users,
-    },
-    Command {
-        path: "show acl-plugin memory",
-        usage: "",
-        help: "Memory of compiled lists",
-        run: show::tables,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an ACL, or replace one (`index'): verdict src PREFIX dst PREFIX [proto N] [sport
+    /// N[-M]] [dport N[-M]] [tcpflags N mask N] [tag WORD], rules with commas between them
+    "set acl-plugin acl",
+    "[index <index:u32> | at <number:u32>] <rules:rest>" => set;
+    /// Delete an ACL
+    "delete acl-plugin acl", "index <index:u32>" => |w, m| {
+        let number = m.req("index")?;
+        w.get::<Acls>().delete(w, number).map_err(|e| e.at(m.span("index")))?;
+        Ok(Output::both(format!("Deleted ACL index:{number}\n"), json!({ "index": number })))
+    };
+    /// Append an ACL to a list of an interface, or take it out
+    "set acl-plugin interface",
+    "<interface:interface> {input|output} acl <index:u32> [del]" => apply;
+    /// Let only frames of these EtherTypes pass, beside IP, where an interface switches frames
+    "set acl-plugin interface whitelist",
+    "<interface:interface> [input <input:word>...] [output <output:word>...] [del]" => whitelist;
+    /// Seconds without a packet after which a session ends
+    "set acl-plugin session timeout",
+    "{udp idle | tcp {idle|transient}} <seconds:1-4294967>" => timeout;
+    /// Sessions at most; the others are settings of VPP without effect here
+    "set acl-plugin session table",
+    "{max-entries <most:u32> | hash-table-buckets <buckets:u32> | hash-table-memory <memory:size> | event-trace <trace:u32>}" => table;
+    /// Setting of VPP without effect here: lookups take the same time for any number of rules
+    "set acl-plugin use-hash-acl-matching", "<on:0-1>" => |w, m| {
+        w.get::<Settings>().hash_lookup.store(m.req::<u8>("on")? == 1, Ordering::Relaxed);
+        Ok(())
+    };
+    /// Setting of VPP without effect here: sessions are always judged again after a change
+    "set acl-plugin reclassify-sessions", "<on:0-1>" => |w, m| {
+        w.get::<Settings>().reclassify.store(m.req::<u8>("on")? == 1, Ordering::Relaxed);
+        Ok(())
+    };
+    /// Match later fragments by addresses and protocol (1, the default), or not at all
+    "set acl-plugin l4-match-nonfirst-fragment", "<on:0-1>" => |w, m| {
+        w.get::<Settings>().match_fragments.store(m.req::<u8>("on")? == 1, Ordering::Relaxed);
+        w.get::<Acls>().compile_again(w)
+    };
+    /// Look for the upper layer of IPv6 behind this extension header, or not
+    "set acl-plugin skip-ipv6-extension-header", "<number:0-255> <on:0-1>" => |w, m| {
+        w.get::<Settings>().skipped.set(m.req("number")?, m.req::<u8>("on")? == 1);
+        Ok(())
+    };
+    /// Count the matches of each rule (`/acl/N/matches'), or end that
+    "set acl-plugin counters", "{enable|disable}" => |w, m| {
+        w.get::<Settings>().count_matches.store(m.flag("enable"), Ordering::Relaxed);
+        w.get::<Acls>().compile_again(w)
+    };
+    /// End all sessions, or those of an interface
+    "clear acl-plugin sessions", "[<interface:interface>]" => show::clear_sessions;
+    /// ACLs, their rules, and where they are used
+    "show acl-plugin acl", "[index <index:u32>]" => show::acls;
+    /// Lists of ACLs of interfaces
+    "show acl-plugin interface",
+    "[sw_if_index <index:u32>] [acl] [detail]" => show::interfaces;
+    /// Number of sessions, and the first of them
+    "show acl-plugin sessions", "[verbose <most:u32>]" => show::sessions;
+    /// Compiled lists of ACLs: rules and memory
+    "show acl-plugin tables",
+    "[acl [index <index:u32>] | applied [lc_index <context:u32>] | mask | hash [verbose <level:u32>]]" => show::tables;
+    { macip::cli::SET };
+    { macip::cli::DELETE };
+    { macip::cli::APPLY };
+    { macip::cli::SHOW_ACL };
+    { macip::cli::SHOW_INTERFACE };
+    /// Lists of ACLs of other features
+    "show acl-plugin lookup context", "[index <index:u32>]" => show::contexts;
+    /// Features with lists of ACLs
+    "show acl-plugin lookup user", "[index <index:u32>]" => show::context_users;
+    /// Memory of compiled lists
+    "show acl-plugin memory" => show::tables;
+};
 
 impl Reader<'_> {
     fn span(&mut self) -> Result<Span> {
@@ -259,18 +188,16 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
     Ok(Output::both(format!("ACL index:{number}\n"), json!({ "index": number })))
 }
 
-fn apply(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+fn apply(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = interface(w, m, "interface")?;
     let direction = if m.flag("input") { Direction::Input } else { Direction::Output };
     let change = (m.req("index")?, !m.flag("del"));
     w.get::<Acls>().apply(w, sw_if, direction, change).map_err(|e| e.at(m.span("index")))?;
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn whitelist(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+fn whitelist(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = interface(w, m, "interface")?;
     let of = |name: &str| -> Result<Vec<u16>> {
         let number = |word: String| {
             let digits = word.strip_prefix("0x").unwrap_or(&word);
@@ -286,17 +213,17 @@ fn whitelist(w: &World, m: &Matches) -> Result<Output> {
         false => [of("input")?, of("output")?],
     };
     w.get::<crate::switched::Whitelists>().set(w, sw_if, whitelist)?;
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn timeout(w: &World, m: &Matches) -> Result<Output> {
+fn timeout(w: &World, m: &Matches) -> Result<()> {
     let of = match (m.flag("udp"), m.flag("transient")) {
         (true, _) => Timeout::Udp,
         (false, true) => Timeout::TcpTransient,
         (false, false) => Timeout::TcpIdle,
     };
     w.get::<Settings>().set_timeout(of, m.req("seconds")?);
-    Ok(Output::empty())
+    Ok(())
 }
 
 fn table(w: &World, m: &Matches) -> Result<Output> {

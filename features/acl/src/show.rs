@@ -10,6 +10,7 @@ use crate::switched::{Whitelist, Whitelists};
 use cli::{Error, Matches, Output, Result, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
+use net::args::given_interface;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -296,13 +297,7 @@ pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
 
 /// `clear acl-plugin sessions`.
 pub fn clear_sessions(w: &World, m: &Matches) -> Result<Output> {
-    let only = match m.has("interface") {
-        true => {
-            let found = w.get::<Interfaces>().find(m.str("interface"));
-            Some(found.map_err(|e| e.at(m.span("interface")))?.0)
-        }
-        false => None,
-    };
+    let only = given_interface(w, m, "interface")?.map(|sw_if| sw_if.0);
     let all = w.get::<AllSessions>();
     let replies = w.query(move |rt| {
         if let Some(mut sessions) = all.of(rt.thread()) {

@@ -5,7 +5,7 @@ use crate::control;
 use crate::ranges::Ranges;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 use net::api::{InterfaceIndex, Ip4Address};
 
 /// The module.
@@ -35,7 +35,7 @@ msg::messages! {
     ProxyArpIntfcDetails,
 }
 
-fn proxy_add_del(w: &World, _: &Caller<'_, World>, r: ProxyArpAddDel) -> Result<()> {
+fn proxy_add_del(w: &World, r: ProxyArpAddDel) -> Result<()> {
     let ProxyArp { table_id, low, hi } = r.proxy;
     match control::set_range(w, table_id, low.0.into(), hi.0.into(), r.is_add) {
         // Clients say again what they want.
@@ -44,26 +44,18 @@ fn proxy_add_del(w: &World, _: &Caller<'_, World>, r: ProxyArpAddDel) -> Result<
     }
 }
 
-fn proxy_dump(w: &World, _: &Caller<'_, World>, _: ProxyArpDump) -> Result<Vec<ProxyArpDetails>> {
+fn proxy_dump(w: &World, _: ProxyArpDump) -> Result<Vec<ProxyArpDetails>> {
     let details = |table_id, low, hi| ProxyArpDetails { proxy: ProxyArp { table_id, low, hi } };
     let ip = |ip: std::net::Ipv4Addr| Ip4Address(ip.octets());
     let all = w.get::<Ranges>().list();
     Ok(all.iter().map(|r| details(control::table_id(w, r.table), ip(r.start), ip(r.end))).collect())
 }
 
-fn intfc_enable_disable(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: ProxyArpIntfcEnableDisable,
-) -> Result<()> {
+fn intfc_enable_disable(w: &World, r: ProxyArpIntfcEnableDisable) -> Result<()> {
     control::set_proxy(w, r.sw_if_index.existing(w)?, r.enable)
 }
 
-fn intfc_dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    _: ProxyArpIntfcDump,
-) -> Result<Vec<ProxyArpIntfcDetails>> {
+fn intfc_dump(w: &World, _: ProxyArpIntfcDump) -> Result<Vec<ProxyArpIntfcDetails>> {
     Ok(control::proxies(w)
         .iter()
         .map(|i| ProxyArpIntfcDetails { sw_if_index: i.sw_if.0 })

@@ -10,65 +10,44 @@ use net::Interfaces;
 use serde_json::json;
 use std::fmt::Write as _;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set arp proxy",
-        usage: "([del] [table-id <table:u32>] {start <start:ip4>} {end <end:ip4>})",
-        help: "Answer ARP requests for a range of addresses, where proxy ARP is enabled",
-        run: set_range,
-    },
-    Command {
-        path: "set interface proxy-arp",
-        usage: "<interface:interface> [enable|disable]",
-        help: "Answer for others on this interface",
-        run: set_interface,
-    },
-    Command {
-        path: "set arp gratuitous",
-        usage: "<what:learn|update|ignore>",
-        help: "Set the effect of an announcement: add neighbours, update known ones, none",
-        run: set_gratuitous,
-    },
-    Command {
-        path: "set arp announce",
-        usage: "<state:on|off>",
-        help: "Send gratuitous ARP when an address is added, an interface comes up or its MAC address changes",
-        run: set_announce,
-    },
-    Command {
-        path: "show arp proxy",
-        usage: "",
-        help: "Addresses that are answered for, and the interfaces where",
-        run: show_proxy,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Answer ARP requests for a range of addresses, where proxy ARP is enabled
+    "set arp proxy",
+    "([del] [table-id <table:u32>] {start <start:ip4>} {end <end:ip4>})" => set_range;
+    /// Answer for others on this interface
+    "set interface proxy-arp", "<interface:interface> [enable|disable]" => set_interface;
+    /// Set the effect of an announcement: add neighbours, update known ones, none
+    "set arp gratuitous", "<what:learn|update|ignore>" => set_gratuitous;
+    /// Send gratuitous ARP when an address is added, an interface comes up or its MAC address
+    /// changes
+    "set arp announce", "<state:on|off>" => set_announce;
+    /// Addresses that are answered for, and the interfaces where
+    "show arp proxy" => show_proxy;
+};
 
-fn set_range(w: &World, m: &Matches) -> Result<Output> {
+fn set_range(w: &World, m: &Matches) -> Result<()> {
     let (start, end) = (m.req("start")?, m.req("end")?);
     control::set_range(w, m.get("table").unwrap_or(0), start, end, !m.flag("del"))
-        .map_err(|e| if e.is(retval::NO_SUCH_FIB) { e.at(m.span("table")) } else { e })?;
-    Ok(Output::empty())
+        .map_err(|e| if e.is(retval::NO_SUCH_FIB) { e.at(m.span("table")) } else { e })
 }
 
-fn set_interface(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
-    control::set_proxy(w, sw_if, !m.flag("disable"))?;
-    Ok(Output::empty())
+fn set_interface(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = net::args::interface(w, m, "interface")?;
+    control::set_proxy(w, sw_if, !m.flag("disable"))
 }
 
-fn set_gratuitous(w: &World, m: &Matches) -> Result<Output> {
+fn set_gratuitous(w: &World, m: &Matches) -> Result<()> {
     w.get::<Arp>().set_gratuitous(match m.str("what") {
         "learn" => Gratuitous::Learn,
         "update" => Gratuitous::Update,
         _ => Gratuitous::Ignore,
     });
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn set_announce(w: &World, m: &Matches) -> Result<Output> {
+fn set_announce(w: &World, m: &Matches) -> Result<()> {
     w.get::<Arp>().set_announces(m.str("state") == "on");
-    Ok(Output::empty())
+    Ok(())
 }
 
 fn show_proxy(w: &World, _: &Matches) -> Result<Output> {

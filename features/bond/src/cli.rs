@@ -10,44 +10,28 @@ use object::{Arguments, Choice};
 use serde_json::json;
 use std::fmt::Write as _;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "create bond",
-        usage: cli::join!("(", NewBond::USAGE, ")"),
-        help: "Make an interface whose frames leave and come in by several members",
-        run: create,
-    },
-    Command {
-        path: "delete bond",
-        usage: "{<interface:interface> | sw_if_index <index:u32>}",
-        help: "Delete a bond; its members are interfaces of their own again",
-        run: delete,
-    },
-    Command {
-        path: "bond add",
-        usage: "<bond:interface> <member:interface> [passive] [long-timeout]",
-        help: "Make an interface a member of a bond; LACP: passive waits for the partner, long-timeout asks it for a data unit each 30 seconds",
-        run: add,
-    },
-    Command {
-        path: "bond del",
-        usage: "<member:interface>",
-        help: "Take a member out of its bond",
-        run: remove,
-    },
-    Command {
-        path: "set interface bond",
-        usage: "{<interface:interface> | sw_if_index <index:u32>} weight <weight:u32>",
-        help: "Set the weight of a member: the active member of an active-backup bond with the highest one is used",
-        run: weight,
-    },
-    Command { path: "show bond", usage: "[details]", help: "Bonds and their members", run: show },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface whose frames leave and come in by several members
+    "create bond", cli::join!("(", NewBond::USAGE, ")") => create;
+    /// Delete a bond; its members are interfaces of their own again
+    "delete bond", "{<interface:interface> | sw_if_index <index:u32>}" => delete;
+    /// Make an interface a member of a bond; LACP: passive waits for the partner, long-timeout asks
+    /// it for a data unit each 30 seconds
+    "bond add", "<bond:interface> <member:interface> [passive] [long-timeout]" => add;
+    /// Take a member out of its bond
+    "bond del", "<member:interface>" => remove;
+    /// Set the weight of a member: the active member of an active-backup bond with the highest one
+    /// is used
+    "set interface bond",
+    "{<interface:interface> | sw_if_index <index:u32>} weight <weight:u32>" => weight;
+    /// Bonds and their members
+    "show bond", "[details]" => show;
+};
 
 fn interface(w: &World, m: &Matches, word: &str) -> Result<SwIfIndex> {
     match m.opt::<u32>("index")? {
         Some(index) if word == "interface" => Ok(SwIfIndex(index)),
-        _ => w.get::<Interfaces>().find(m.str(word)).map_err(|e| e.at(m.span(word))),
+        _ => net::args::interface(w, m, word),
     }
 }
 
@@ -63,12 +47,11 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
     Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
 }
 
-fn delete(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Bonds>().delete(w, interface(w, m, "interface")?)?;
-    Ok(Output::empty())
+fn delete(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Bonds>().delete(w, interface(w, m, "interface")?)
 }
 
-fn add(w: &World, m: &Matches) -> Result<Output> {
+fn add(w: &World, m: &Matches) -> Result<()> {
     let member = MemberInfo {
         sw_if: interface(w, m, "member")?,
         bond: interface(w, m, "bond")?,
@@ -77,20 +60,17 @@ fn add(w: &World, m: &Matches) -> Result<Output> {
         weight: 0,
         stage: Stage::Idle,
     };
-    w.get::<Bonds>().add_member(w, member)?;
-    Ok(Output::empty())
+    w.get::<Bonds>().add_member(w, member)
 }
 
-fn remove(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Bonds>().detach(w, interface(w, m, "member")?)?;
-    Ok(Output::empty())
+fn remove(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Bonds>().detach(w, interface(w, m, "member")?)
 }
 
-fn weight(w: &World, m: &Matches) -> Result<Output> {
+fn weight(w: &World, m: &Matches) -> Result<()> {
     let sw_if = interface(w, m, "interface")?;
     w.get::<Interfaces>().check(sw_if)?;
-    w.get::<Bonds>().set_weight(w, sw_if, m.req("weight")?)?;
-    Ok(Output::empty())
+    w.get::<Bonds>().set_weight(w, sw_if, m.req("weight")?)
 }
 
 fn show(w: &World, m: &Matches) -> Result<Output> {

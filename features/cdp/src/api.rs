@@ -2,15 +2,14 @@
 //! Messages of the module `cdp`.
 
 use crate::port::Cdp;
-use cli::Result;
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 
 /// The module.
 pub static API: Module<World> = Module::plugin("cdp", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: CdpEnableDisable| -> Result<()> {
+    m.call(|w, r: CdpEnableDisable| {
         w.get::<Cdp>().set(w, r.enable_disable);
         Ok(())
     });

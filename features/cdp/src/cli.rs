@@ -7,24 +7,16 @@ use graph::{SwIfIndex, World};
 use net::Interfaces;
 use serde_json::json;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "cdp",
-        usage: "{enable | disable}",
-        help: "Note the Cisco devices at the other ends of links, and tell them who is here; or end that",
-        run: set,
-    },
-    Command {
-        path: "show cdp",
-        usage: "[verbose]",
-        help: "Cisco devices at the other ends of links; `verbose': also their platform, software and TTL",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Note the Cisco devices at the other ends of links, and tell them who is here; or end that
+    "cdp", "{enable | disable}" => set;
+    /// Cisco devices at the other ends of links; `verbose': also their platform, software and TTL
+    "show cdp", "[verbose]" => show;
+};
 
-fn set(w: &World, m: &Matches) -> Result<Output> {
+fn set(w: &World, m: &Matches) -> Result<()> {
     w.get::<Cdp>().set(w, m.flag("enable"));
-    Ok(Output::empty())
+    Ok(())
 }
 
 fn show(w: &World, m: &Matches) -> Result<Output> {

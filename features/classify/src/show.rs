@@ -31,8 +31,7 @@ pub fn miss(number: u16) -> Option<u32> {
 pub fn tables(w: &World, m: &Matches) -> Result<Output> {
     let classifier = w.get::<Classifier>();
     let only = m.opt::<u32>("index")?;
-    only.map_or(Ok(()), |index| classifier.table(index).map(drop))
-        .map_err(|e| e.at(m.span("index")))?;
+    only.map_or(Ok(()), |index| classifier.table(index).map(drop)).map_err(m.at("index"))?;
     let verbose = m.flag("verbose");
     let all: Vec<u32> = classifier.list().iter().map(|info| info.index).collect();
     let all: Vec<u32> =

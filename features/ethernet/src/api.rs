@@ -2,9 +2,8 @@
 //! Loopback interfaces: a part of the module `interface`.
 
 use crate::loopback;
-use cli::Result;
-use graph::World;
-use msg::{Caller, Messages, Module};
+use graph::{SwIfIndex, World};
+use msg::{Messages, Module};
 use net::api::{InterfaceIndex, MacAddress};
 use wire::MacAddr;
 
@@ -12,18 +11,12 @@ use wire::MacAddr;
 pub static API: Module<World> = Module::core("interface", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: CreateLoopback| {
-        let sw_if_index = loopback::create(w, given(r.mac_address), None)?.into();
-        Ok(CreateLoopbackReply { sw_if_index })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: CreateLoopbackInstance| {
+    m.call(|w, r: CreateLoopback| loopback::create(w, given(r.mac_address), None));
+    m.call(|w, r: CreateLoopbackInstance| {
         let instance = r.is_specified.then_some(r.user_instance);
-        let sw_if_index = loopback::create(w, given(r.mac_address), instance)?.into();
-        Ok(CreateLoopbackInstanceReply { sw_if_index })
+        loopback::create(w, given(r.mac_address), instance)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: DeleteLoopback| -> Result<()> {
-        loopback::delete(w, r.sw_if_index.existing(w)?)
-    });
+    m.call(|w, r: DeleteLoopback| loopback::delete(w, r.sw_if_index.existing(w)?));
 }
 
 /// Zero stands for none.
@@ -34,12 +27,8 @@ fn given(mac: MacAddress) -> Option<MacAddr> {
 msg::messages! {
     /// Makes a loopback interface with the first number that is free.
     CreateLoopback,
-    /// The index of the new interface.
-    CreateLoopbackReply,
     /// Makes a loopback interface.
     CreateLoopbackInstance,
-    /// The index of the new interface.
-    CreateLoopbackInstanceReply,
     /// Takes a loopback interface away.
     DeleteLoopback,
 }

@@ -4,7 +4,7 @@
 use crate::model::Geneve;
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::{Address, InterfaceIndex};
 use tunnel::{BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tunnels};
 
@@ -12,22 +12,18 @@ use tunnel::{BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tun
 pub static API: Module<World> = Module::plugin("geneve", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: GeneveAddDelTunnel| {
-        Ok(GeneveAddDelTunnelReply { sw_if_index: add_del(w, r.into())? })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: GeneveAddDelTunnel2| {
-        Ok(GeneveAddDelTunnel2Reply { sw_if_index: add_del(w, r)? })
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: GeneveTunnelDump| {
+    m.call(|w, r: GeneveAddDelTunnel| add_del(w, r.into()));
+    m.call(add_del);
+    m.dump(|w, r: GeneveTunnelDump| {
         let all = w.get::<Tunnels<Geneve>>().chosen(r.sw_if_index.given());
         Ok(all.into_iter().map(|tunnel| GeneveTunnelDetails::of(w, tunnel)).collect::<Vec<_>>())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSetGeneveBypass| -> Result<()> {
+    m.call(|w, r: SwInterfaceSetGeneveBypass| {
         w.get::<BypassInterfaces<Geneve>>().set(w, SwIfIndex(r.sw_if_index.0), r.is_ipv6, r.enable)
     });
 }
 
-fn add_del(w: &World, r: GeneveAddDelTunnel2) -> Result<InterfaceIndex> {
+fn add_del(w: &World, r: GeneveAddDelTunnel2) -> Result<SwIfIndex> {
     let (local, remote) = (r.local_address.into(), r.remote_address.into());
     let by = r.mcast_sw_if_index.given();
     let spec = Geneve {
@@ -37,24 +33,18 @@ fn add_del(w: &World, r: GeneveAddDelTunnel2) -> Result<InterfaceIndex> {
         layer3: r.l3_mode,
         next: Next::of_index(w, r.decap_next_index)?,
     };
-    w.get::<Tunnels<Geneve>>().add_del(w, r.is_add, None, spec).map(Into::into)
+    w.get::<Tunnels<Geneve>>().add_del(w, r.is_add, None, spec)
 }
 
 msg::messages! {
     /// Makes or deletes a tunnel.
     GeneveAddDelTunnel,
-    /// The index of the tunnel's interface.
-    GeneveAddDelTunnelReply,
     /// Makes or deletes a tunnel.
     #[from(GeneveAddDelTunnel)]
     GeneveAddDelTunnel2,
-    /// The index of the tunnel's interface.
-    #[derive(Debug, PartialEq, Eq)]
-    GeneveAddDelTunnel2Reply,
     /// Asks for one tunnel, or for all.
     GeneveTunnelDump,
     /// One tunnel: its ends and settings.
-    #[derive(Debug, PartialEq, Eq)]
     GeneveTunnelDetails,
     /// Takes datagrams of tunnels out of what an interface receives before it is looked up.
     SwInterfaceSetGeneveBypass,

@@ -8,29 +8,22 @@ use object::Arguments;
 use std::fmt::{self, Write};
 use tunnel::{Declared, Shown, Tunnels};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: Geneve::CREATE,
-        usage: cli::join!("(", Geneve::USAGE, tunnel::INSTANCE, "[del])"),
-        help: "Make an interface whose frames go to another router in datagrams, or to a group of routers; l3-mode: its MAC address \
-               follows from its number",
-        run: tunnel::create::<Geneve>,
-    },
-    Command {
-        path: "show geneve tunnel",
-        usage: "[raw]",
-        help: "GENEVE tunnels",
-        run: tunnel::show::<Geneve>,
-    },
-    tunnel::bypass_ip4::<Geneve>(
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface whose frames go to another router in datagrams, or to a group of routers;
+    /// l3-mode: its MAC address follows from its number
+    Geneve::CREATE,
+    cli::join!("(", Geneve::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<Geneve>;
+    /// GENEVE tunnels
+    "show geneve tunnel", "[raw]" => tunnel::show::<Geneve>;
+    { tunnel::bypass_ip4::<Geneve>(
         "set interface ip geneve-bypass",
         "Take datagrams of GENEVE tunnels out of the received IPv4 packets before these are looked up",
-    ),
-    tunnel::bypass_ip6::<Geneve>(
+    ) };
+    { tunnel::bypass_ip6::<Geneve>(
         "set interface ip6 geneve-bypass",
         "Take datagrams of GENEVE tunnels out of the received IPv6 packets before these are looked up",
-    ),
-];
+    ) };
+};
 
 impl Declared for Geneve {
     const CREATE: &'static str = "create geneve tunnel";

@@ -3,9 +3,9 @@
 
 use crate::model::{Gre, Payload};
 use cli::{Error, Result, retval};
-use graph::World;
-use msg::{Caller, Messages, Module};
-use net::api::{Address, InterfaceIndex};
+use graph::{SwIfIndex, World};
+use msg::{Messages, Module};
+use net::api::{Address, InterfaceIndex, given};
 use tunnel::api::{TunnelEncapDecapFlags, TunnelMode};
 use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 
@@ -13,32 +13,17 @@ use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 pub static API: Module<World> = Module::plugin("gre", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: GreTunnelAddDel| {
-        Ok(GreTunnelAddDelReply { sw_if_index: add_del(w, r.is_add, r.tunnel.into())? })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: GreTunnelAddDelV2| {
-        Ok(GreTunnelAddDelV2Reply { sw_if_index: add_del(w, r.is_add, r.tunnel)? })
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: GreTunnelDump| {
-        let details =
-            |tunnel: Tunnel<Gre>| GreTunnelDetails { tunnel: GreTunnelV2::from(tunnel).into() };
-        Ok(w.get::<Tunnels<Gre>>()
-            .chosen(r.sw_if_index.given())
-            .into_iter()
-            .map(details)
-            .collect::<Vec<_>>())
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: GreTunnelV2Dump| {
-        let details = |tunnel: Tunnel<Gre>| GreTunnelV2Details { tunnel: tunnel.into() };
-        Ok(w.get::<Tunnels<Gre>>()
-            .chosen(r.sw_if_index.given())
-            .into_iter()
-            .map(details)
-            .collect::<Vec<_>>())
-    });
+    m.call(|w, r: GreTunnelAddDel| add_del(w, r.is_add, r.tunnel.into()));
+    m.call(|w, r: GreTunnelAddDelV2| add_del(w, r.is_add, r.tunnel));
+    m.dump(|w, r: GreTunnelDump| Ok(list(w, r.sw_if_index).map(GreTunnel::from)));
+    m.dump(|w, r: GreTunnelV2Dump| Ok(list(w, r.sw_if_index)));
 }
 
-fn add_del(w: &World, is_add: bool, r: GreTunnelV2) -> Result<InterfaceIndex> {
+fn list(w: &World, only: InterfaceIndex) -> impl Iterator<Item = GreTunnelV2> + use<> {
+    w.get::<Tunnels<Gre>>().chosen(only.given()).into_iter().map(GreTunnelV2::from)
+}
+
+fn add_del(w: &World, is_add: bool, r: GreTunnelV2) -> Result<SwIfIndex> {
     let payload = match r.r#type {
         GreTunnelType::L3 => Payload::Ip,
         GreTunnelType::TEB => Payload::Ethernet,
@@ -61,14 +46,12 @@ fn add_del(w: &World, is_add: bool, r: GreTunnelV2) -> Result<InterfaceIndex> {
         multipoint: r.mode == TunnelMode::MP,
     };
     if is_add {
-        return spec
-            .create(w, Some(r.instance).filter(|instance| *instance != u32::MAX))
-            .map(Into::into);
+        return spec.create(w, given(r.instance));
     }
     let tunnels = w.get::<Tunnels<Gre>>();
     let sw_if = tunnels.find(w, &spec)?;
     tunnels.delete(w, sw_if)?;
-    Ok(sw_if.into())
+    Ok(sw_if)
 }
 
 msg::messages! {
@@ -82,13 +65,8 @@ msg::messages! {
     GreTunnelV2,
     /// Makes or deletes a tunnel.
     GreTunnelAddDel,
-    /// The index of the tunnel's interface.
-    GreTunnelAddDelReply,
     /// Makes or deletes a tunnel.
     GreTunnelAddDelV2,
-    /// The index of the tunnel's interface.
-    #[derive(Debug, PartialEq, Eq)]
-    GreTunnelAddDelV2Reply,
     /// Asks for one tunnel, or for all.
     GreTunnelDump,
     /// One tunnel: its ends and settings.
@@ -96,7 +74,6 @@ msg::messages! {
     /// Asks for one tunnel, or for all.
     GreTunnelV2Dump,
     /// One tunnel: its ends and settings.
-    #[derive(Debug, PartialEq, Eq)]
     GreTunnelV2Details,
 }
 

@@ -9,21 +9,13 @@ use serde_json::Value;
 use std::fmt::{self, Write};
 use tunnel::{Declared, Shown};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: Gre::CREATE,
-        usage: cli::join!("(", Gre::USAGE, tunnel::INSTANCE, "[del])"),
-        help: "Make an interface whose packets go to another router behind a GRE header; teb, erspan: Ethernet frames; multipoint: the \
-               other ends come by `create teib'",
-        run: tunnel::create::<Gre>,
-    },
-    Command {
-        path: "show gre tunnel",
-        usage: "[<interface:interface>]",
-        help: "GRE tunnels",
-        run: tunnel::show::<Gre>,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface whose packets go to another router behind a GRE header; teb, erspan:
+    /// Ethernet frames; multipoint: the other ends come by `create teib'
+    Gre::CREATE, cli::join!("(", Gre::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<Gre>;
+    /// GRE tunnels
+    "show gre tunnel", "[<interface:interface>]" => tunnel::show::<Gre>;
+};
 
 impl Gre {
     fn mode(&self) -> &'static str {

@@ -10,7 +10,7 @@ use crate::model::{Gtpu, check_qfi};
 use crate::spec::update_tteid;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::IfCounters;
 use net::api::InterfaceIndex;
 use tunnel::{
@@ -24,31 +24,29 @@ pub static API: Module<World> = Module::plugin("gtpu", messages);
 /// Tunnels of one answer to `gtpu_get_transfer_counts` at most: 40 KiB.
 const MOST_COUNTS: usize = 1000;
 
-type Client<'a> = Caller<'a, World>;
-
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Client<'_>, r: GtpuAddDelTunnel| {
+    m.call(|w, r: GtpuAddDelTunnel| {
         let (sw_if_index, _) = add_del(w, r.into())?;
         Ok(GtpuAddDelTunnelReply { sw_if_index })
     });
-    m.call(|w: &World, _: &Client<'_>, r: GtpuAddDelTunnelV2| {
+    m.call(|w, r: GtpuAddDelTunnelV2| {
         let (sw_if_index, counters) = add_del(w, r)?;
         Ok(GtpuAddDelTunnelV2Reply { sw_if_index, counters })
     });
-    m.call(|w: &World, _: &Client<'_>, r: GtpuTunnelUpdateTteid| -> Result<()> {
+    m.call(|w, r: GtpuTunnelUpdateTteid| {
         update_tteid(w, None, r.dst_address.into(), r.encap_vrf_id, r.teid, r.tteid)
     });
-    m.dump(|w: &World, _: &Client<'_>, r: GtpuTunnelDump| {
+    m.dump(|w, r: GtpuTunnelDump| {
         let all = dump(w, r.sw_if_index);
         Ok(all.into_iter().map(GtpuTunnelDetails::from).collect::<Vec<_>>())
     });
-    m.dump(|w: &World, _: &Client<'_>, r: GtpuTunnelV2Dump| Ok(dump(w, r.sw_if_index)));
+    m.dump(|w, r: GtpuTunnelV2Dump| Ok(dump(w, r.sw_if_index)));
     m.call(add_del_forward);
     m.call(transfer_counts);
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetGtpuBypass| -> Result<()> {
+    m.call(|w, r: SwInterfaceSetGtpuBypass| {
         w.get::<BypassInterfaces<Gtpu>>().set(w, SwIfIndex(r.sw_if_index.0), r.is_ipv6, r.enable)
     });
-    m.call(|w: &World, _: &Client<'_>, r: GtpuOffloadRx| -> Result<()> {
+    m.call(|w, r: GtpuOffloadRx| -> Result<()> {
         let (device, tunnel) = (SwIfIndex(r.hw_if_index), SwIfIndex(r.sw_if_index));
         Err(refuse_offload::<Gtpu>(w, device, tunnel))
     });
@@ -111,11 +109,7 @@ fn cause_of(kind: GtpuForwardingType) -> Result<Cause> {
     }
 }
 
-fn add_del_forward(
-    w: &World,
-    _: &Client<'_>,
-    r: GtpuAddDelForward,
-) -> Result<GtpuAddDelForwardReply> {
+fn add_del_forward(w: &World, r: GtpuAddDelForward) -> Result<GtpuAddDelForwardReply> {
     let (cause, to) = (cause_of(r.forwarding_type)?, r.dst_address.into());
     let forwards = w.get::<Forwards>();
     let sw_if = if r.is_add {
@@ -128,11 +122,7 @@ fn add_del_forward(
 }
 
 /// Tunnels from an interface on, at most as many as the client has room for.
-fn transfer_counts(
-    w: &World,
-    _: &Client<'_>,
-    r: GtpuGetTransferCounts,
-) -> Result<GtpuGetTransferCountsReply> {
+fn transfer_counts(w: &World, r: GtpuGetTransferCounts) -> Result<GtpuGetTransferCountsReply> {
     let most = MOST_COUNTS.min(r.capacity as usize);
     let mut all = w.get::<Tunnels<Gtpu>>().interfaces();
     all.extend(w.get::<Forwards>().list().into_iter().map(|forward| forward.sw_if));

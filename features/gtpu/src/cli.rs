@@ -12,56 +12,36 @@ use net::Interfaces;
 use object::Arguments;
 use tunnel::{Declared, Next};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: Gtpu::CREATE,
-        usage: cli::join!("(", Gtpu::USAGE, tunnel::INSTANCE, "[del] [upd-tteid <newtteid:u32>])"),
-        help: "Make an interface whose packets go to another router in datagrams, or to a group of routers: IP packets, or in \
-               layer-2 mode frames; upd-tteid: change the identifier in what it sends",
-        run: create,
-    },
-    Command {
-        path: "create gtpu forward",
-        usage: "({dst <destination:ip>} [bad-header] [unknown-teid] [unknown-type] [decap-next <next:l2|ip4|ip6|drop|node> [<node:word>]] \
-                [encap-vrf-id <table:u32>] [instance <instance:u32>] [del])",
-        help: "Forward GTP-U datagrams that no tunnel takes to another address, whole",
-        run: forward,
-    },
-    Command {
-        path: "set gtpu answer",
-        usage: "([echo <echo:enable|disable>] [error-indication <error:enable|disable>])",
-        help: "Answer echo requests, and tell senders of user data that no tunnel has its TEID",
-        run: answer,
-    },
-    Command {
-        path: "show gtpu answer",
-        usage: "",
-        help: "Messages of GTP-U that are answered",
-        run: show::answer,
-    },
-    Command {
-        path: "show gtpu tunnel",
-        usage: "[raw]",
-        help: "GTP-U tunnels and forwards",
-        run: show::tunnels,
-    },
-    tunnel::bypass_ip4::<Gtpu>(
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface whose packets go to another router in datagrams, or to a group of routers:
+    /// IP packets, or in layer-2 mode frames; upd-tteid: change the identifier in what it sends
+    Gtpu::CREATE,
+    cli::join!("(", Gtpu::USAGE, tunnel::INSTANCE, "[del] [upd-tteid <newtteid:u32>])") => create;
+    /// Forward GTP-U datagrams that no tunnel takes to another address, whole
+    "create gtpu forward",
+    "({dst <destination:ip>} [bad-header] [unknown-teid] [unknown-type] [decap-next <next:l2|ip4|ip6|drop|node> [<node:word>]] \
+     [encap-vrf-id <table:u32>] [instance <instance:u32>] [del])" => forward;
+    /// Answer echo requests, and tell senders of user data that no tunnel has its TEID
+    "set gtpu answer",
+    "([echo <echo:enable|disable>] [error-indication <error:enable|disable>])" => answer;
+    /// Messages of GTP-U that are answered
+    "show gtpu answer" => show::answer;
+    /// GTP-U tunnels and forwards
+    "show gtpu tunnel", "[raw]" => show::tunnels;
+    { tunnel::bypass_ip4::<Gtpu>(
         "set interface ip gtpu-bypass",
         "Take datagrams of GTP-U tunnels out of the received IPv4 packets before these are looked up",
-    ),
-    tunnel::bypass_ip6::<Gtpu>(
+    ) };
+    { tunnel::bypass_ip6::<Gtpu>(
         "set interface ip6 gtpu-bypass",
         "Take datagrams of GTP-U tunnels out of the received IPv6 packets before these are looked up",
-    ),
-    Command {
-        path: "set flow-offload gtpu",
-        usage: "{hw <device:interface>} {rx <tunnel:interface>} [del]",
-        help: "Let a device find the tunnel of received datagrams: no device of this build can",
-        run: tunnel::set_offload::<Gtpu>,
-    },
-];
+    ) };
+    /// Let a device find the tunnel of received datagrams: no device of this build can
+    "set flow-offload gtpu",
+    "{hw <device:interface>} {rx <tunnel:interface>} [del]" => tunnel::set_offload::<Gtpu>;
+};
 
-fn answer(w: &World, m: &Matches) -> Result<Output> {
+fn answer(w: &World, m: &Matches) -> Result<()> {
     let answers = w.get::<Answers>();
     let mut settings = answers.get();
     for (word, setting) in [("echo", &mut settings.echo), ("error", &mut settings.error)] {
@@ -70,7 +50,7 @@ fn answer(w: &World, m: &Matches) -> Result<Output> {
         }
     }
     answers.set(w, settings);
-    Ok(Output::empty())
+    Ok(())
 }
 
 fn create(w: &World, m: &Matches) -> Result<Output> {

@@ -10,31 +10,27 @@ use net::{Column, Interfaces};
 use serde_json::json;
 use wire::{Ip4, Ip6};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set ip icmp",
-        usage: "error-rate <rate:0-1000000> [burst <burst:1-65535>] | echo {enable|disable} | echo-broadcast {enable|disable} \
-                | redirect <interface:interface> {enable|disable}",
-        help: "Set the number of ICMP errors that a thread sends in a second; which echo requests are answered; where redirects are sent",
-        run: set::<Ip4>,
-    },
-    Command {
-        path: "set ip6 icmp",
-        usage: "error-rate <rate:0-1000000> [burst <burst:1-65535>] | echo {enable|disable} | echo-multicast {enable|disable} \
-                | redirect <interface:interface> {enable|disable}",
-        help: "Set the number of ICMPv6 errors that a thread sends in a second; which echo requests are answered; where redirects are sent",
-        run: set::<Ip6>,
-    },
-    Command { path: "show ip icmp", usage: "", help: "Settings of ICMP", run: show::<Ip4> },
-    Command { path: "show ip6 icmp", usage: "", help: "Settings of ICMPv6", run: show::<Ip6> },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Set the number of ICMP errors that a thread sends in a second; which echo requests are
+    /// answered; where redirects are sent
+    "set ip icmp",
+    "error-rate <rate:0-1000000> [burst <burst:1-65535>] | echo {enable|disable} | echo-broadcast {enable|disable} \
+     | redirect <interface:interface> {enable|disable}" => set::<Ip4>;
+    /// Set the number of ICMPv6 errors that a thread sends in a second; which echo requests are
+    /// answered; where redirects are sent
+    "set ip6 icmp",
+    "error-rate <rate:0-1000000> [burst <burst:1-65535>] | echo {enable|disable} | echo-multicast {enable|disable} \
+     | redirect <interface:interface> {enable|disable}" => set::<Ip6>;
+    /// Settings of ICMP
+    "show ip icmp" => show::<Ip4>;
+    /// Settings of ICMPv6
+    "show ip6 icmp" => show::<Ip6>;
+};
 
-fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {
+fn set<F: Icmp>(w: &World, m: &Matches) -> Result<(), Error> {
     let (rate, burst) = (m.opt("rate")?, m.opt("burst")?);
-    let find =
-        || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
-    if m.has("interface") {
-        w.get::<Column<Redirects<F>>>().set(w, find()?, Redirects::new(m.flag("enable")))?;
+    if let Some(sw_if) = net::args::given_interface(w, m, "interface")? {
+        w.get::<Column<Redirects<F>>>().set(w, sw_if, Redirects::new(m.flag("enable")))?;
     }
     w.get::<State<F>>().change(|s| {
         s.rate = rate.unwrap_or(s.rate);
@@ -46,7 +42,7 @@ fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {
             s.echo_broadcast = m.flag("enable");
         }
     });
-    Ok(Output::empty())
+    Ok(())
 }
 
 fn show<F: Icmp>(w: &World, _: &Matches) -> Result<Output, Error> {

@@ -10,8 +10,7 @@ pub fn counters(w: &World, _: &Matches) -> Result<Output, Error> {
     Ok(control::clear_counters(w, None).then(|_| Ok(Output::empty())))
 }
 
-pub fn tag(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn tag(w: &World, m: &Matches) -> Result<(), Error> {
     let (_, sw_if) = named(w, m)?;
-    control::set_tag(w, sw_if, None)?;
-    Ok(Output::empty())
+    control::set_tag(w, sw_if, None)
 }

@@ -18,15 +18,14 @@ fn mode(m: &Matches) -> Option<InputMode> {
     }
 }
 
-pub fn set_mode(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn set_mode(w: &World, m: &Matches) -> Result<(), Error> {
     let (_, sw_if) = named(w, m)?;
-    control::set_rx_mode(w, sw_if, m.opt("queue")?, mode(m)).map_err(|e| e.at(m.span("queue")))?;
-    Ok(Output::empty())
+    control::set_rx_mode(w, sw_if, m.opt("queue")?, mode(m)).map_err(m.at("queue"))
 }
 
-pub fn set_default_mode(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn set_default_mode(w: &World, m: &Matches) -> Result<(), Error> {
     w.get::<Interfaces>().set_default_rx_mode(mode(m));
-    Ok(Output::empty())
+    Ok(())
 }
 
 pub fn show_default_mode(w: &World, _: &Matches) -> Result<Output, Error> {
@@ -34,7 +33,7 @@ pub fn show_default_mode(w: &World, _: &Matches) -> Result<Output, Error> {
     Ok(Output::both(format!("default rx-mode: {mode}\n"), json!({ "mode": mode })))
 }
 
-pub fn set_placement(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn set_placement(w: &World, m: &Matches) -> Result<(), Error> {
     let (_, sw_if) = named(w, m)?;
     let poller = match m.opt("worker")? {
         Some(worker) => Poller::Worker(worker),
@@ -44,8 +43,7 @@ pub fn set_placement(w: &World, m: &Matches) -> Result<Output, Error> {
     control::set_rx_placement(w, sw_if, m.opt("queue")?, poller).map_err(|e| {
         let at = if e.is(msg::retval::INVALID_WORKER) { "worker" } else { "queue" };
         e.at(m.span(at))
-    })?;
-    Ok(Output::empty())
+    })
 }
 
 /// A thread in the words of `set interface rx-placement`.

@@ -144,10 +144,9 @@ fn no_vlan(m: &Matches, id: u32) -> Error {
 }
 
 /// `delete sub-interface`.
-pub fn delete(w: &World, m: &Matches) -> Result<Output> {
+pub fn delete(w: &World, m: &Matches) -> Result<()> {
     let (_, sw_if) = named(w, m)?;
-    remove(w, sw_if)?;
-    Ok(Output::empty())
+    remove(w, sw_if)
 }
 
 /// As the command that makes it says it.

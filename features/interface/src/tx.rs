@@ -23,7 +23,7 @@ pub fn words(numbers: &[u16]) -> String {
     CoreList(numbers.to_vec()).show()
 }
 
-pub fn set_placement(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn set_placement(w: &World, m: &Matches) -> Result<(), Error> {
     let (_, sw_if) = named(w, m)?;
     let threads: Option<Vec<u32>> = match (m.flag("default"), m.has("threads")) {
         (true, _) => None,
@@ -33,8 +33,7 @@ pub fn set_placement(w: &World, m: &Matches) -> Result<Output, Error> {
     control::set_tx_placement(w, sw_if, m.req("queue")?, threads.as_deref()).map_err(|e| {
         let at = if e.is(msg::retval::INVALID_VALUE) { "threads" } else { "queue" };
         e.at(m.span(at))
-    })?;
-    Ok(Output::empty())
+    })
 }
 
 pub fn show_placement(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -58,11 +57,10 @@ pub fn show_placement(w: &World, m: &Matches) -> Result<Output, Error> {
     }))
 }
 
-pub fn set_rss_queues(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn set_rss_queues(w: &World, m: &Matches) -> Result<(), Error> {
     let (_, sw_if) = named(w, m)?;
     let wanted = if m.flag("default") { None } else { Some(list(m, "queues")?) };
-    queues::set_rss_queues(w, sw_if, wanted.as_deref()).map_err(|e| e.at(m.span("queues")))?;
-    Ok(Output::empty())
+    queues::set_rss_queues(w, sw_if, wanted.as_deref()).map_err(m.at("queues"))
 }
 
 /// The words that place a transmit queue.

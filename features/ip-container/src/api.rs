@@ -4,7 +4,7 @@
 use crate::Containers;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages};
+use msg::Messages;
 use net::Net;
 use net::api::{InterfaceIndex, Prefix};
 use wire::{Ip4, Ip6};
@@ -23,7 +23,7 @@ msg::messages! {
     IpContainerProxyDetails,
 }
 
-fn add_del(w: &World, _: &Caller<'_, World>, r: IpContainerProxyAddDel) -> Result<()> {
+fn add_del(w: &World, r: IpContainerProxyAddDel) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     match (r.pfx.of::<Ip4>()?, r.pfx.of::<Ip6>()?) {
         (Some(prefix), _) => w.get::<Containers<Ip4>>().set(w, prefix, sw_if, r.is_add),
@@ -32,11 +32,7 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: IpContainerProxyAddDel) -> Resul
     }
 }
 
-fn dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    _: IpContainerProxyDump,
-) -> Result<Vec<IpContainerProxyDetails>> {
+fn dump(w: &World, _: IpContainerProxyDump) -> Result<Vec<IpContainerProxyDetails>> {
     fn of<F: Net>(w: &World) -> impl Iterator<Item = IpContainerProxyDetails> {
         let all = w.get::<Containers<F>>().list().into_iter();
         all.map(|(prefix, sw_if)| IpContainerProxyDetails {

@@ -9,7 +9,7 @@ use cli::{Command, Error, Matches, Output, Result, Table, Writer, quote};
 use graph::{Deleted, Phase, Plugin, RunningConfig, Script, Shared, StateDef, SwIfIndex, World};
 use msg::Module;
 use msg::retval;
-use net::args::interface;
+use net::args::{given_interface, interface};
 use net::{Addresses, Fib, IfEvent, Interfaces, Net, Path, PathKind, Source, TableIndex};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -39,20 +39,12 @@ pub static PLUGIN: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
-const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "ip container",
-        usage: "{<prefix:prefix> | <address:ip>} <interface:interface> [del]",
-        help: "Deliver packets to addresses behind an interface here, or no longer",
-        run,
-    },
-    Command {
-        path: "show ip container",
-        usage: "[<address:ip>] [<interface:interface>]",
-        help: "Addresses behind interfaces that are delivered here",
-        run: show,
-    },
-];
+const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Deliver packets to addresses behind an interface here, or no longer
+    "ip container", "{<prefix:prefix> | <address:ip>} <interface:interface> [del]" => run;
+    /// Addresses behind interfaces that are delivered here
+    "show ip container", "[<address:ip>] [<interface:interface>]" => show;
+};
 
 /// By prefix and interface, the table that the interface is in.
 type All<F> = BTreeMap<(Prefix<<F as wire::Family>::Addr>, SwIfIndex), TableIndex>;
@@ -153,14 +145,13 @@ fn set_any(w: &World, (addr, len): (IpAddr, Option<u8>), sw_if: SwIfIndex, on: b
 }
 
 /// `ip container`.
-fn run(w: &World, m: &Matches) -> Result<Output> {
+fn run(w: &World, m: &Matches) -> Result<()> {
     let sw_if = interface(w, m, "interface")?;
     let container = match m.arg("prefix").map(|arg| arg.value) {
         Some(cli::Value::Prefix(addr, len)) => (addr, Some(len)),
         _ => (m.req("address")?, None),
     };
-    set_any(w, container, sw_if, !m.flag("del"))?;
-    Ok(Output::empty())
+    set_any(w, container, sw_if, !m.flag("del"))
 }
 
 /// `show ip container`.
@@ -176,8 +167,7 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
         all.filter(move |(prefix, _)| only.is_none_or(|addr| covers(prefix, addr)))
             .map(|(prefix, sw_if)| (prefix.to_string(), sw_if))
     }
-    let find = || interface(w, m, "interface");
-    let (only, only_if) = (m.opt("address")?, m.has("interface").then(find).transpose()?);
+    let (only, only_if) = (m.opt("address")?, given_interface(w, m, "interface")?);
     let items = all::<Ip4>(w, only).chain(all::<Ip6>(w, only));
     let table = Table::new().left("Container").left("Interface");
     Ok(table.list(items, move |w: &World, (prefix, sw_if), out: &mut Writer| {

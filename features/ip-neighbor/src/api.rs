@@ -18,15 +18,15 @@ fn messages(m: &mut Messages<World>) {
     m.dump(dump);
     m.call(config);
     m.call(config_get);
-    m.call(|w: &World, _: &Caller<'_, World>, _: IpNeighborReplaceBegin| {
+    m.call(|w, _: IpNeighborReplaceBegin| {
         w.get::<Sweep>().begin(w);
         Ok(())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, _: IpNeighborReplaceEnd| w.get::<Sweep>().end(w));
+    m.call(|w, _: IpNeighborReplaceEnd| w.get::<Sweep>().end(w));
     m.call(flush);
-    m.call(want);
+    m.call_by(want);
     m.answer::<IpNeighborEvent>();
-    m.call(want_v2);
+    m.call_by(want_v2);
     m.answer::<IpNeighborEventV2>();
 }
 
@@ -39,8 +39,6 @@ msg::messages! {
     IpNeighbor,
     /// Adds or removes a neighbour.
     IpNeighborAddDel,
-    /// Index of the neighbour's counters.
-    IpNeighborAddDelReply,
     /// Requests the neighbours of a family, on an interface or on all.
     IpNeighborDump,
     /// A neighbour.
@@ -80,7 +78,7 @@ impl From<&Neighbor> for IpNeighbor {
     }
 }
 
-fn add_del(w: &World, _: &Caller<'_, World>, r: IpNeighborAddDel) -> Result<IpNeighborAddDelReply> {
+fn add_del(w: &World, r: IpNeighborAddDel) -> Result<u32> {
     let sw_if = r.neighbor.sw_if_index.existing(w)?;
     let (ip, flags) = (IpAddr::from(r.neighbor.ip_address), r.neighbor.flags);
     let neighbors = w.get::<Neighbors>();
@@ -96,10 +94,10 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: IpNeighborAddDel) -> Result<IpNe
         neighbors.remove(w, sw_if, ip)?;
     }
     let adjacency = w.get::<Adjacencies>().find_neighbor(sw_if, ip);
-    Ok(IpNeighborAddDelReply { stats_index: adjacency.map_or(u32::MAX, |a| a.0) })
+    Ok(adjacency.map_or(u32::MAX, |a| a.0))
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, r: IpNeighborDump) -> Result<Vec<IpNeighborDetails>> {
+fn dump(w: &World, r: IpNeighborDump) -> Result<Vec<IpNeighborDetails>> {
     let (sw_if, now) = (r.sw_if_index.existing_or_all(w)?, w.clock.now());
     let all = w.get::<Neighbors>().list(r.af.is_ip6(), sw_if);
     let details = |n: &Neighbor| IpNeighborDetails {
@@ -109,7 +107,7 @@ fn dump(w: &World, _: &Caller<'_, World>, r: IpNeighborDump) -> Result<Vec<IpNei
     Ok(all.iter().map(details).collect())
 }
 
-fn config(w: &World, _: &Caller<'_, World>, r: IpNeighborConfig) -> Result<()> {
+fn config(w: &World, r: IpNeighborConfig) -> Result<()> {
     let neighbors = w.get::<Neighbors>();
     let old = neighbors.config(r.af.is_ip6());
     let new =
@@ -118,11 +116,7 @@ fn config(w: &World, _: &Caller<'_, World>, r: IpNeighborConfig) -> Result<()> {
     Ok(())
 }
 
-fn config_get(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: IpNeighborConfigGet,
-) -> Result<IpNeighborConfigGetReply> {
+fn config_get(w: &World, r: IpNeighborConfigGet) -> Result<IpNeighborConfigGetReply> {
     let c = w.get::<Neighbors>().config(r.af.is_ip6());
     Ok(IpNeighborConfigGetReply {
         af: r.af,
@@ -132,7 +126,7 @@ fn config_get(
     })
 }
 
-fn flush(w: &World, _: &Caller<'_, World>, r: IpNeighborFlush) -> Result<()> {
+fn flush(w: &World, r: IpNeighborFlush) -> Result<()> {
     let sw_if = r.sw_if_index.existing_or_all(w)?;
     w.get::<Neighbors>().flush(w, r.af.is_ip6(), sw_if);
     Ok(())

@@ -96,56 +96,30 @@ const fn show(
     Command { path, usage: "[<interface:interface>]", help: "Neighbours that are known", run }
 }
 
-const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set ip neighbor",
-        usage: SET,
-        help: "Add or remove neighbours by hand",
-        run: set::neighbor,
-    },
-    Command {
-        path: "ip neighbor",
-        usage: SET,
-        help: "Add or remove neighbours by hand",
-        run: set::neighbor,
-    },
-    Command {
-        path: "clear ip neighbors",
-        usage: "[<interface:interface>]",
-        help: "Forget all neighbours that were learned",
-        run: set::flush,
-    },
-    Command {
-        path: "set ip neighbor-config",
-        usage: "{ip4|ip6} [limit <limit:u32>] [age <age:u32>] [recycle|norecycle] [confirm <confirm:u32>] \
-                [retry <retry:u32>]",
-        help: "Set the number of neighbours kept, their age (seconds; 0: no limit), and the interval at which silent next hops are asked again",
-        run: set::config,
-    },
-    Command {
-        path: "show ip neighbor-config",
-        usage: "",
-        help: "Limits of the number of neighbours and of their age",
-        run: show::config,
-    },
-    Command {
-        path: "show ip neighbor-stats",
-        usage: "[<interface:interface>]",
-        help: "Questions and answers about neighbours, by interface",
-        run: show::stats,
-    },
-    Command {
-        path: "show ip neighbor-watcher",
-        usage: "",
-        help: "Clients that want to hear of neighbours",
-        run: watchers::show,
-    },
-    show("show ip neighbors", show::both),
-    show("show ip neighbor", show::both),
-    show("show ip4 neighbors", show::ip4),
-    show("show ip4 neighbor", show::ip4),
-    show("show ip4 neighbor-sorted", show::ip4_by_age),
-    show("show ip6 neighbors", show::ip6),
-    show("show ip6 neighbor", show::ip6),
-    show("show ip6 neighbor-sorted", show::ip6_by_age),
-];
+const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Add or remove neighbours by hand
+    "set ip neighbor", SET => set::neighbor;
+    /// Add or remove neighbours by hand
+    "ip neighbor", SET => set::neighbor;
+    /// Forget all neighbours that were learned
+    "clear ip neighbors", "[<interface:interface>]" => set::flush;
+    /// Set the number of neighbours kept, their age (seconds; 0: no limit), and the interval at
+    /// which silent next hops are asked again
+    "set ip neighbor-config",
+    "{ip4|ip6} [limit <limit:u32>] [age <age:u32>] [recycle|norecycle] [confirm <confirm:u32>] \
+     [retry <retry:u32>]" => set::config;
+    /// Limits of the number of neighbours and of their age
+    "show ip neighbor-config" => show::config;
+    /// Questions and answers about neighbours, by interface
+    "show ip neighbor-stats", "[<interface:interface>]" => show::stats;
+    /// Clients that want to hear of neighbours
+    "show ip neighbor-watcher" => watchers::show;
+    { show("show ip neighbors", show::both) };
+    { show("show ip neighbor", show::both) };
+    { show("show ip4 neighbors", show::ip4) };
+    { show("show ip4 neighbor", show::ip4) };
+    { show("show ip4 neighbor-sorted", show::ip4_by_age) };
+    { show("show ip6 neighbors", show::ip6) };
+    { show("show ip6 neighbor", show::ip6) };
+    { show("show ip6 neighbor-sorted", show::ip6_by_age) };
+};

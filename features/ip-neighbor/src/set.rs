@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Commands that change neighbours.
 
-use cli::{Error, Matches, Output, Result};
-use graph::{SwIfIndex, World};
-use net::{Interfaces, Neighbor, Neighbors};
+use cli::{Error, Matches, Result};
+use graph::World;
+use net::args::given_interface;
+use net::{Neighbor, Neighbors};
 use std::net::IpAddr;
 use wire::MacAddr;
 
-/// Returns the interface that the command names, if it names one.
-pub fn interface(w: &World, m: &Matches) -> Result<Option<SwIfIndex>> {
-    if !m.has("interface") {
-        return Ok(None);
-    }
-    w.get::<Interfaces>().find(m.str("interface")).map(Some).map_err(|e| e.at(m.span("interface")))
-}
-
-pub fn neighbor(w: &World, m: &Matches) -> Result<Output> {
+pub fn neighbor(w: &World, m: &Matches) -> Result<()> {
     if m.flag("flush") {
         return flush(w, m);
     }
     let neighbors = w.get::<Neighbors>();
-    let sw_if = interface(w, m)?.ok_or_else(|| Error::usage("<interface> is missing"))?;
+    let sw_if = given_interface(w, m, "interface")?
+        .ok_or_else(|| Error::usage("<interface> is missing"))?;
     let first: IpAddr = m.req("ip")?;
     // Several at once: addresses of both layers count up together.
     for i in 0..m.get::<u32>("count").unwrap_or(1) {
@@ -34,7 +28,7 @@ pub fn neighbor(w: &World, m: &Matches) -> Result<Output> {
         let (is_static, no_fib_entry) = (m.flag("static"), m.flag("no-fib-entry"));
         neighbors.set(w, Neighbor { is_static, no_fib_entry, ..Neighbor::new(sw_if, ip, mac) })?;
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
 fn add_ip(ip: IpAddr, n: u32) -> Option<IpAddr> {
@@ -44,15 +38,15 @@ fn add_ip(ip: IpAddr, n: u32) -> Option<IpAddr> {
     })
 }
 
-pub fn flush(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = interface(w, m)?;
+pub fn flush(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = given_interface(w, m, "interface")?;
     for ip6 in [false, true] {
         w.get::<Neighbors>().flush(w, ip6, sw_if);
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
-pub fn config(w: &World, m: &Matches) -> Result<Output> {
+pub fn config(w: &World, m: &Matches) -> Result<()> {
     let neighbors = w.get::<Neighbors>();
     let ip6 = m.flag("ip6");
     let mut config = neighbors.config(ip6);
@@ -62,5 +56,5 @@ pub fn config(w: &World, m: &Matches) -> Result<Output> {
     config.retry = m.get("retry").unwrap_or(config.retry);
     config.recycle = m.flag("recycle") || config.recycle && !m.flag("norecycle");
     neighbors.configure(ip6, config);
-    Ok(Output::empty())
+    Ok(())
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Commands that show neighbours.
 
-use crate::set::interface;
 use cli::{Cell, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
+use net::args::given_interface;
 use net::{Interfaces, NeighborState, Neighbors, NextHop, NextHops};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -24,16 +24,16 @@ struct ListedNeighbor {
 const READ: usize = 4096;
 
 pub fn both(w: &World, m: &Matches) -> Result<Output> {
-    let only = interface(w, m)?;
+    let only = given_interface(w, m, "interface")?;
     Ok(table(places(w, only, false).chain(places(w, only, true)).map(Some)))
 }
 
 pub fn ip4(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(places(w, interface(w, m)?, false).map(Some)))
+    Ok(table(places(w, given_interface(w, m, "interface")?, false).map(Some)))
 }
 
 pub fn ip6(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(places(w, interface(w, m)?, true).map(Some)))
+    Ok(table(places(w, given_interface(w, m, "interface")?, true).map(Some)))
 }
 
 pub fn ip4_by_age(w: &World, m: &Matches) -> Result<Output> {
@@ -46,7 +46,8 @@ pub fn ip6_by_age(w: &World, m: &Matches) -> Result<Output> {
 
 /// Sorted once, at the start: ages change while the lines are written.
 fn by_age(w: &World, m: &Matches, ip6: bool) -> Result<Output> {
-    let (mut unsorted, mut sorted) = (places(w, interface(w, m)?, ip6), BTreeSet::new());
+    let (mut unsorted, mut sorted) =
+        (places(w, given_interface(w, m, "interface")?, ip6), BTreeSet::new());
     let mut more = true;
     Ok(table(std::iter::from_fn(move || {
         if !more {
@@ -177,7 +178,7 @@ pub fn stats(w: &World, m: &Matches) -> Result<Output> {
     const WHAT: [&str; 3] = ["requests", "replies", "gratuitous"];
     const REFUSED: [&str; 7] =
         ["unsolicited", "unknown", "ignored", "static", "kept", "full", "down"];
-    let only = interface(w, m)?;
+    let only = given_interface(w, m, "interface")?;
     let mut table = Table::new().left("Interface");
     for direction in ["RX", "TX"] {
         table = WHAT.iter().fold(table, |t, what| t.right(format!("{direction} {what}")));

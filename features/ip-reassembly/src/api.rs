@@ -5,7 +5,7 @@ use crate::control;
 use crate::state::{Kind, Settings};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::InterfaceIndex;
 
 /// This feature's part of the module.
@@ -15,11 +15,11 @@ fn messages(m: &mut Messages<World>) {
     m.call(set);
     m.call(get);
     m.call(enable);
-    m.call(|w: &World, _: &Caller<'_, World>, r: IpLocalReassEnableDisable| {
+    m.call(|w, r: IpLocalReassEnableDisable| {
         control::set_local(w, false, r.enable_ip4)?;
         control::set_local(w, true, r.enable_ip6)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, _: IpLocalReassGet| {
+    m.call(|w, _: IpLocalReassGet| {
         let [ip4_is_enabled, ip6_is_enabled] = [false, true].map(|v6| control::is_local(w, v6));
         Ok(IpLocalReassGetReply { ip4_is_enabled, ip6_is_enabled })
     });
@@ -53,7 +53,7 @@ impl From<IpReassType> for Kind {
     }
 }
 
-fn set(w: &World, _: &Caller<'_, World>, r: IpReassemblySet) -> Result<()> {
+fn set(w: &World, r: IpReassemblySet) -> Result<()> {
     let new = Settings {
         timeout_ms: r.timeout_ms,
         max_reassemblies: r.max_reassemblies,
@@ -64,7 +64,7 @@ fn set(w: &World, _: &Caller<'_, World>, r: IpReassemblySet) -> Result<()> {
     Ok(())
 }
 
-fn get(w: &World, _: &Caller<'_, World>, r: IpReassemblyGet) -> Result<IpReassemblyGetReply> {
+fn get(w: &World, r: IpReassemblyGet) -> Result<IpReassemblyGetReply> {
     let s = control::settings(w, r.r#type.into(), r.is_ip6);
     Ok(IpReassemblyGetReply {
         timeout_ms: s.timeout_ms,
@@ -75,7 +75,7 @@ fn get(w: &World, _: &Caller<'_, World>, r: IpReassemblyGet) -> Result<IpReassem
     })
 }
 
-fn enable(w: &World, _: &Caller<'_, World>, r: IpReassemblyEnableDisable) -> Result<()> {
+fn enable(w: &World, r: IpReassemblyEnableDisable) -> Result<()> {
     let (sw_if, kind) = (r.sw_if_index.existing(w)?, r.r#type.into());
     control::enable(w, sw_if, kind, false, r.enable_ip4)?;
     control::enable(w, sw_if, kind, true, r.enable_ip6)

@@ -6,53 +6,46 @@ use crate::state::{Kind, Settings};
 use crate::store::PendingDatagram;
 use cli::{Cell, Command, Matches, Output, Result, Table, Writer};
 use graph::World;
-use net::Interfaces;
 use serde_json::json;
 
 const LIMITS: &str = "[timeout <timeout:0-4294967295>] [max-reassemblies <datagrams:0-4294967295>] \
      [max-reassembly-length <fragments:0-4294967295>] [expire-walk-interval <interval:0-4294967295>]";
-const SET: &str = "Limits: milliseconds until a datagram is given up, datagrams on a thread, fragments of one, milliseconds \
-     between two looks for what is late";
-const SHOW: &str = "Limits of reassembly, and datagrams whose fragments haven't all come";
 
-macro_rules! commands {
-    ($($name:literal $kind:ident $v6:literal),*) => {
-        &[
-            $(Command { path: concat!("set ", $name), usage: LIMITS, help: SET, run: |w, m| set(w, m, Kind::$kind, $v6) },
-            Command { path: concat!("show ", $name), usage: "[details]", help: SHOW, run: |w, m| show(w, m, Kind::$kind, $v6) },)*
-            Command {
-                path: "set ip local-reassembly",
-                usage: "{ip4|ip6} {enable|disable}",
-                help: "Put datagrams together that are for us",
-                run: set_local,
-            },
-            Command {
-                path: "set ip reassembly extended",
-                usage: "{ip4|ip6} {on|off}",
-                help: "Let fragments pass shallow reassembly once the first and the last of their datagram have come",
-                run: set_extended,
-            },
-            Command {
-                path: "set interface reassembly",
-                usage: "<interface:interface> <what:on|off|ip4|ip6>",
-                help: "Put datagrams together that come in by an interface, before they are routed",
-                run: |w, m| enable(w, m, Kind::Full),
-            },
-            Command {
-                path: "set interface virtual-reassembly",
-                usage: "<interface:interface> <what:on|off|ip4|ip6>",
-                help: "Know ports of fragments that come in by an interface, without putting datagrams together",
-                run: |w, m| enable(w, m, Kind::Shallow),
-            },
-        ]
-    };
+/// A command that sets limits.
+const fn set_limits(path: &'static str, run: Run) -> Command<World> {
+    let help = "Limits: milliseconds until a datagram is given up, datagrams on a thread, fragments of one, milliseconds \
+                between two looks for what is late";
+    Command { path, usage: LIMITS, help, run }
 }
 
-pub const COMMANDS: &[Command<World>] = commands! {
-    "ip4-full-reassembly" Full false,
-    "ip6-full-reassembly" Full true,
-    "ip4-sv-reassembly" Shallow false,
-    "ip6-sv-reassembly" Shallow true
+/// A command that shows them.
+const fn show_limits(path: &'static str, run: Run) -> Command<World> {
+    let help = "Limits of reassembly, and datagrams whose fragments haven't all come";
+    Command { path, usage: "[details]", help, run }
+}
+
+type Run = fn(&World, &Matches<'_>) -> Result<Output>;
+
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    { set_limits("set ip4-full-reassembly", |w, m| set(w, m, Kind::Full, false)) };
+    { set_limits("set ip6-full-reassembly", |w, m| set(w, m, Kind::Full, true)) };
+    { set_limits("set ip4-sv-reassembly", |w, m| set(w, m, Kind::Shallow, false)) };
+    { set_limits("set ip6-sv-reassembly", |w, m| set(w, m, Kind::Shallow, true)) };
+    { show_limits("show ip4-full-reassembly", |w, m| show(w, m, Kind::Full, false)) };
+    { show_limits("show ip6-full-reassembly", |w, m| show(w, m, Kind::Full, true)) };
+    { show_limits("show ip4-sv-reassembly", |w, m| show(w, m, Kind::Shallow, false)) };
+    { show_limits("show ip6-sv-reassembly", |w, m| show(w, m, Kind::Shallow, true)) };
+    /// Put datagrams together that are for us
+    "set ip local-reassembly", "{ip4|ip6} {enable|disable}" => set_local;
+    /// Let fragments pass shallow reassembly once the first and the last of their datagram have
+    /// come
+    "set ip reassembly extended", "{ip4|ip6} {on|off}" => set_extended;
+    /// Put datagrams together that come in by an interface, before they are routed
+    "set interface reassembly", "<interface:interface> <what:on|off|ip4|ip6>"
+        => |w, m| enable(w, m, Kind::Full);
+    /// Know ports of fragments that come in by an interface, without putting datagrams together
+    "set interface virtual-reassembly", "<interface:interface> <what:on|off|ip4|ip6>"
+        => |w, m| enable(w, m, Kind::Shallow);
 };
 
 fn set(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
@@ -67,23 +60,20 @@ fn set(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
     Ok(Output::empty())
 }
 
-fn set_local(w: &World, m: &Matches) -> Result<Output> {
-    control::set_local(w, m.flag("ip6"), m.flag("enable"))?;
-    Ok(Output::empty())
+fn set_local(w: &World, m: &Matches) -> Result<()> {
+    control::set_local(w, m.flag("ip6"), m.flag("enable"))
 }
 
-fn set_extended(w: &World, m: &Matches) -> Result<Output> {
+fn set_extended(w: &World, m: &Matches) -> Result<()> {
     control::set_extended(w, m.flag("ip6"), m.flag("on"));
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn enable(w: &World, m: &Matches, kind: Kind) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+fn enable(w: &World, m: &Matches, kind: Kind) -> Result<()> {
+    let sw_if = net::args::interface(w, m, "interface")?;
     let what = m.str("what");
     control::enable(w, sw_if, kind, false, matches!(what, "on" | "ip4"))?;
-    control::enable(w, sw_if, kind, true, matches!(what, "on" | "ip6"))?;
-    Ok(Output::empty())
+    control::enable(w, sw_if, kind, true, matches!(what, "on" | "ip6"))
 }
 
 fn show(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {

@@ -7,106 +7,56 @@ use crate::proxy::Proxies;
 use crate::ra::{Advertiser, RaConfig, RaPrefix, domain, usual_lifetime};
 use crate::rd::{Backoff, Receiver};
 use crate::{show, verbs};
-use cli::{Command, Error, Matches, Output, Result};
+use cli::{Command, Error, Matches, Result};
 use graph::World;
 use net::args::interface;
 use wire::Ip6Prefix;
 use wire::nd::PrefixInfo;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "ip6 nd",
-        usage: "<interface:interface> {no | ra-suppress | ra-managed-config-flag | ra-other-config-flag \
-                | ra-suppress-link-layer | ra-send-unicast | ra-cease \
-                | ra-lifetime [<lifetime:u32>] | ra-initial [<count:u32> <interval:u32>] \
-                | ra-interval [<max:u32> [<min:u32>]] | ra-hop-limit [<hops:u8>] \
-                | ra-dns <server:ip6> [lifetime <seconds:u32>] | ra-search <domain:word> [lifetime <seconds:u32>] \
-                | prefix <prefix:prefix6> [<valid:u32> <preferred:u32>] [infinite] [default] [absolute] \
-                  [no-advertise] [off-link] [no-autoconfig] [no-onlink]}...",
-        help: "Set the contents of router advertisements on an interface; `no' is for all words of the line",
-        run: nd,
-    },
-    Command {
-        path: "ip6 nd address autoconfig",
-        usage: "<interface:interface> [default-route] [disable]",
-        help: "Make addresses of the prefixes that routers tell, and a default route",
-        run: autoconfig,
-    },
-    Command {
-        path: "ip6 nd router-solicitation",
-        usage: "<interface:interface> [stop] [irt <irt:u32>] [mrt <mrt:u32>] [mrc <mrc:u32>] [mrd <mrd:u32>]",
-        help: "Ask routers for an advertisement: first and longest pause, number, time (seconds; 0: no limit)",
-        run: solicit,
-    },
-    Command {
-        path: "set ip6 nd proxy",
-        usage: "<interface:interface> [del] <host:ip6>",
-        help: "Answer for a host behind this interface where it is asked for on others",
-        run: proxy,
-    },
-    Command {
-        path: "set interface ip6-nd proxy",
-        usage: "<interface:interface> [enable|disable]",
-        help: "Answer on this interface for all that are routed by others",
-        run: proxy_all,
-    },
-    Command {
-        path: "set ip6 nd announce",
-        usage: "<state:on|off>",
-        help: "Send unsolicited neighbour advertisements for our addresses when they come or move",
-        run: set_announce,
-    },
-    Command {
-        path: "set ip6 dad enable",
-        usage: "[transmits <transmits:u8>] [delay <delay:f64>] [link-local]",
-        help: "Ask whether somebody has an address before it is used; `link-local': also those made of MAC addresses",
-        run: dad_enable,
-    },
-    Command {
-        path: "set ip6 dad disable",
-        usage: "",
-        help: "Use addresses without asking whether somebody has them",
-        run: dad_disable,
-    },
-    Command {
-        path: "show ip6 dad",
-        usage: "",
-        help: "State of duplicate address detection, and addresses that are still tentative",
-        run: show::dad,
-    },
-    Command {
-        path: "show ip6 interface",
-        usage: "[<interface:interface>]",
-        help: "Addresses, groups and router advertisements of interfaces with IPv6",
-        run: show::interface,
-    },
-    Command {
-        path: "show interface secondary-mac-address",
-        usage: "[<interface:interface>]",
-        help: "Stations of the groups of IPv6 that interfaces listen to",
-        run: show::stations,
-    },
-    Command {
-        path: "show ip6 ra",
-        usage: "[<interface:interface>]",
-        help: "Router advertisements that are sent",
-        run: show::ra,
-    },
-    Command {
-        path: "show ip6 nd autoconfig",
-        usage: "[<interface:interface>]",
-        help: "Addresses and default routers that router advertisements told",
-        run: show::autoconfig,
-    },
-    Command {
-        path: "show ip6 nd proxy",
-        usage: "",
-        help: "Hosts that are answered for, and the interfaces where all others are",
-        run: show::proxy,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Set the contents of router advertisements on an interface; `no' is for all words of the line
+    "ip6 nd",
+    "<interface:interface> {no | ra-suppress | ra-managed-config-flag | ra-other-config-flag \
+     | ra-suppress-link-layer | ra-send-unicast | ra-cease \
+     | ra-lifetime [<lifetime:u32>] | ra-initial [<count:u32> <interval:u32>] \
+     | ra-interval [<max:u32> [<min:u32>]] | ra-hop-limit [<hops:u8>] \
+     | ra-dns <server:ip6> [lifetime <seconds:u32>] | ra-search <domain:word> [lifetime <seconds:u32>] \
+     | prefix <prefix:prefix6> [<valid:u32> <preferred:u32>] [infinite] [default] [absolute] \
+     [no-advertise] [off-link] [no-autoconfig] [no-onlink]}..." => nd;
+    /// Make addresses of the prefixes that routers tell, and a default route
+    "ip6 nd address autoconfig", "<interface:interface> [default-route] [disable]" => autoconfig;
+    /// Ask routers for an advertisement: first and longest pause, number, time (seconds; 0: no
+    /// limit)
+    "ip6 nd router-solicitation",
+    "<interface:interface> [stop] [irt <irt:u32>] [mrt <mrt:u32>] [mrc <mrc:u32>] [mrd <mrd:u32>]"
+        => solicit;
+    /// Answer for a host behind this interface where it is asked for on others
+    "set ip6 nd proxy", "<interface:interface> [del] <host:ip6>" => proxy;
+    /// Answer on this interface for all that are routed by others
+    "set interface ip6-nd proxy", "<interface:interface> [enable|disable]" => proxy_all;
+    /// Send unsolicited neighbour advertisements for our addresses when they come or move
+    "set ip6 nd announce", "<state:on|off>" => set_announce;
+    /// Ask whether somebody has an address before it is used; `link-local': also those made of MAC
+    /// addresses
+    "set ip6 dad enable",
+    "[transmits <transmits:u8>] [delay <delay:f64>] [link-local]" => dad_enable;
+    /// Use addresses without asking whether somebody has them
+    "set ip6 dad disable" => dad_disable;
+    /// State of duplicate address detection, and addresses that are still tentative
+    "show ip6 dad" => show::dad;
+    /// Addresses, groups and router advertisements of interfaces with IPv6
+    "show ip6 interface", "[<interface:interface>]" => show::interface;
+    /// Stations of the groups of IPv6 that interfaces listen to
+    "show interface secondary-mac-address", "[<interface:interface>]" => show::stations;
+    /// Router advertisements that are sent
+    "show ip6 ra", "[<interface:interface>]" => show::ra;
+    /// Addresses and default routers that router advertisements told
+    "show ip6 nd autoconfig", "[<interface:interface>]" => show::autoconfig;
+    /// Hosts that are answered for, and the interfaces where all others are
+    "show ip6 nd proxy" => show::proxy;
+};
 
-fn nd(w: &World, m: &Matches) -> Result<Output> {
+fn nd(w: &World, m: &Matches) -> Result<()> {
     let (sw_if, on) = (interface(w, m, "interface")?, !m.flag("no"));
     if m.turns().all(|option| option.flag("no")) {
         return Err(Error::usage("`no' needs a word that it takes back").at(m.span("no")));
@@ -117,7 +67,7 @@ fn nd(w: &World, m: &Matches) -> Result<Output> {
         let prefix: Ip6Prefix = option.req("prefix")?;
         verbs::set_prefix(w, sw_if, prefix, if on { Some(ra_prefix(w, &option)?) } else { None })?;
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
 fn ra_prefix(w: &World, m: &Matches) -> Result<RaPrefix> {
@@ -180,19 +130,18 @@ fn set(c: &mut RaConfig, m: &Matches, on: bool) -> Result<()> {
         let _ = if on { c.servers.insert(server, seconds) } else { c.servers.remove(&server) };
     }
     if m.has("domain") {
-        let name = domain(m.str("domain")).map_err(|e| e.at(m.span("domain")))?;
+        let name = domain(m.str("domain")).map_err(m.at("domain"))?;
         let _ = if on { c.domains.insert(name, seconds) } else { c.domains.remove(&name) };
     }
     Ok(())
 }
 
-fn autoconfig(w: &World, m: &Matches) -> Result<Output> {
+fn autoconfig(w: &World, m: &Matches) -> Result<()> {
     let sw_if = interface(w, m, "interface")?;
-    w.get::<Receiver>().autoconfig(w, sw_if, !m.flag("disable"), m.flag("default-route"))?;
-    Ok(Output::empty())
+    w.get::<Receiver>().autoconfig(w, sw_if, !m.flag("disable"), m.flag("default-route"))
 }
 
-fn solicit(w: &World, m: &Matches) -> Result<Output> {
+fn solicit(w: &World, m: &Matches) -> Result<()> {
     let number = |name: &str, usual| Ok::<u32, Error>(m.opt(name)?.unwrap_or(usual));
     let backoff = Backoff {
         initial: number("irt", 1)?,
@@ -204,41 +153,31 @@ fn solicit(w: &World, m: &Matches) -> Result<Output> {
         w,
         interface(w, m, "interface")?,
         (!m.flag("stop")).then_some(backoff),
-    )?;
-    Ok(Output::empty())
+    )
 }
 
-fn proxy(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Proxies>().set_host(
-        w,
-        interface(w, m, "interface")?,
-        m.req("host")?,
-        !m.flag("del"),
-    )?;
-    Ok(Output::empty())
+fn proxy(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Proxies>().set_host(w, interface(w, m, "interface")?, m.req("host")?, !m.flag("del"))
 }
 
-fn proxy_all(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Proxies>().enable(w, interface(w, m, "interface")?, !m.flag("disable"))?;
-    Ok(Output::empty())
+fn proxy_all(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Proxies>().enable(w, interface(w, m, "interface")?, !m.flag("disable"))
 }
 
-fn set_announce(w: &World, m: &Matches) -> Result<Output> {
+fn set_announce(w: &World, m: &Matches) -> Result<()> {
     w.get::<Nd>().set_announces(m.str("state") == "on");
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn dad_enable(w: &World, m: &Matches) -> Result<Output> {
+fn dad_enable(w: &World, m: &Matches) -> Result<()> {
     let dad = w.get::<Dad>();
     let now = dad.settings();
     let transmits = m.opt("transmits")?.unwrap_or(now.transmits);
     let delay = m.opt("delay")?.unwrap_or(now.delay);
-    dad.set(w, Settings { enabled: true, transmits, delay, link_local: m.flag("link-local") })?;
-    Ok(Output::empty())
+    dad.set(w, Settings { enabled: true, transmits, delay, link_local: m.flag("link-local") })
 }
 
-fn dad_disable(w: &World, _: &Matches) -> Result<Output> {
+fn dad_disable(w: &World, _: &Matches) -> Result<()> {
     let dad = w.get::<Dad>();
-    dad.set(w, Settings::default())?;
-    Ok(Output::empty())
+    dad.set(w, Settings::default())
 }

@@ -9,6 +9,7 @@ use crate::ra::{Advertiser, Link};
 use crate::rd::Receiver;
 use cli::{Cell, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
+use net::args::given_interface;
 use net::fib::Fib;
 use net::{Interface, Interfaces, IpBinding, LinkLocals, MtuKind};
 use serde_json::{Value, json};
@@ -24,8 +25,7 @@ fn of_interfaces(
     row: impl Fn(&World, &Interface, &mut Writer) + 'static,
 ) -> Result<Output> {
     let interfaces = w.get::<Interfaces>();
-    let only =
-        if m.has("interface") { Some(net::args::interface(w, m, "interface")?) } else { None };
+    let only = given_interface(w, m, "interface")?;
     let chosen = only.is_none().then(|| interfaces.indices()).into_iter().flatten().chain(only);
     Ok(Output::list(chosen, move |w: &World, sw_if, out: &mut Writer| {
         if let Ok(interface) = interfaces.get(sw_if)
@@ -268,8 +268,7 @@ pub fn dad(w: &World, _: &Matches) -> Result<Output> {
 }
 
 pub fn autoconfig(w: &World, m: &Matches) -> Result<Output> {
-    let only =
-        if m.has("interface") { Some(net::args::interface(w, m, "interface")?) } else { None };
+    let only = given_interface(w, m, "interface")?;
     let table = Table::new()
         .left("Interface")
         .left("What")

@@ -4,9 +4,9 @@
 use crate::model::IpIp;
 use crate::sixrd::SixRds;
 use cli::{Error, Result, retval};
-use graph::World;
-use msg::{Caller, Messages, Module};
-use net::api::{Address, InterfaceIndex};
+use graph::{SwIfIndex, World};
+use msg::{Messages, Module};
+use net::api::{Address, InterfaceIndex, given};
 use tunnel::api::{IpDscp, TunnelEncapDecapFlags, TunnelMode};
 use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 
@@ -25,9 +25,6 @@ msg::messages! {
     IpipTunnel,
     /// Makes a tunnel.
     IpipAddTunnel,
-    /// The new tunnel.
-    #[derive(Debug, PartialEq, Eq)]
-    IpipAddTunnelReply,
     /// Deletes a tunnel.
     IpipDelTunnel,
     /// Asks for one tunnel, or for all.
@@ -52,7 +49,7 @@ impl From<Tunnel<IpIp>> for IpipTunnel {
     }
 }
 
-fn add(w: &World, _: &Caller<'_, World>, r: IpipAddTunnel) -> Result<IpipAddTunnelReply> {
+fn add(w: &World, r: IpipAddTunnel) -> Result<SwIfIndex> {
     let IpipTunnel { instance, src, dst, table_id, flags, mode, dscp, .. } = r.tunnel;
     let ends = TunnelEndpoints::new(src.into(), dst.into(), table_id, None);
     if mode.0 > TunnelMode::MP.0 {
@@ -66,15 +63,14 @@ fn add(w: &World, _: &Caller<'_, World>, r: IpipAddTunnel) -> Result<IpipAddTunn
     }
     let marks = HeaderMarking { flags: flags.into(), dscp: dscp.0, ..HeaderMarking::default() };
     let spec = IpIp { ends, marks, multipoint: mode == TunnelMode::MP };
-    let made = spec.create(w, Some(instance).filter(|instance| *instance != u32::MAX))?;
-    Ok(IpipAddTunnelReply { sw_if_index: made.into() })
+    spec.create(w, given(instance))
 }
 
-fn delete(w: &World, _: &Caller<'_, World>, r: IpipDelTunnel) -> Result<()> {
+fn delete(w: &World, r: IpipDelTunnel) -> Result<()> {
     w.get::<Tunnels<IpIp>>().delete(w, graph::SwIfIndex(r.sw_if_index.0))
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, r: IpipTunnelDump) -> Result<Vec<IpipTunnelDetails>> {
+fn dump(w: &World, r: IpipTunnelDump) -> Result<Vec<IpipTunnelDetails>> {
     let only = r.sw_if_index.given();
     let all = w.get::<Tunnels<IpIp>>().chosen(only);
     let sixrds = w.get::<SixRds>().list().into_iter().map(IpipTunnel::from);

@@ -11,35 +11,25 @@ use serde_json::{Value, json};
 use std::fmt::{self, Write};
 use tunnel::{Declared, Shown, TunnelEndpoints, Tunnels};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: IpIp::CREATE,
-        usage: cli::join!("(", IpIp::USAGE, tunnel::INSTANCE, ")"),
-        help: "Make an interface whose packets go to another router in IP packets; p2mp: the other ends come by `create teib'",
-        run: tunnel::create::<IpIp>,
-    },
-    Command {
-        path: "delete ipip tunnel",
-        usage: "{<interface:interface> | sw_if_index <index:u32>}",
-        help: "Delete a tunnel and its interface",
-        run: tunnel::delete::<IpIp>,
-    },
-    Command {
-        path: "show ipip tunnel",
-        usage: "[<interface:interface>]",
-        help: "Tunnels of IP in IP",
-        run: tunnel::show::<IpIp>,
-    },
-    Command {
-        path: "show ipip tunnel-hash",
-        usage: "",
-        help: "Keys of received packets: addresses and table of each tunnel",
-        run: show_hash,
-    },
-    sixrd::CREATE,
-    sixrd::DELETE,
-    sixrd::SHOW,
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface whose packets go to another router in IP packets; p2mp: the other ends
+    /// come by `create teib'
+    IpIp::CREATE, cli::join!("(", IpIp::USAGE, tunnel::INSTANCE, ")") => tunnel::create::<IpIp>;
+    /// Delete a tunnel and its interface
+    "delete ipip tunnel",
+    "{<interface:interface> | sw_if_index <index:u32>}" => tunnel::delete::<IpIp>;
+    /// Tunnels of IP in IP
+    "show ipip tunnel", "[<interface:interface>]" => tunnel::show::<IpIp>;
+    /// Keys of received packets: addresses and table of each tunnel
+    "show ipip tunnel-hash" => show_hash;
+    /// Make an interface that carries IPv6 to sites whose IPv4 addresses are embedded in their
+    /// prefixes
+    "create 6rd tunnel", sixrd::CREATE => sixrd::create;
+    /// Delete a 6RD tunnel and its interface
+    "delete 6rd tunnel", "{<interface:interface> | sw_if_index <index:u32>}" => sixrd::delete;
+    /// Tunnels of 6RD
+    "show 6rd tunnel" => sixrd::show;
+};
 
 impl Declared for IpIp {
     const CREATE: &'static str = "create ipip tunnel";

@@ -2,16 +2,16 @@
 //! The message of the module `l2`.
 
 use crate::control::Patches;
-use cli::{Result, retval};
+use cli::retval;
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::InterfaceIndex;
 
 /// The module, of which layer-2 switching has the other messages.
 pub static API: Module<World> = Module::core("l2", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2PatchAddDel| -> Result<()> {
+    m.call(|w, r: L2PatchAddDel| {
         let from = r.rx_sw_if_index.existing(w)?;
         let to =
             r.tx_sw_if_index.existing(w).map_err(|e| e.retval(retval::INVALID_SW_IF_INDEX_2))?;

@@ -5,28 +5,20 @@ use crate::control::Patches;
 use cli::{Command, Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
+use net::args::interface;
 use serde_json::json;
 use std::fmt::Write as _;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "test l2patch",
-        usage: "rx <rx:interface> tx <tx:interface> [del]",
-        help: "Send all frames that a device receives by another one, or end that",
-        run: set,
-    },
-    Command {
-        path: "show l2patch",
-        usage: "",
-        help: "Devices of which all frames leave by another one",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Send all frames that a device receives by another one, or end that
+    "test l2patch", "rx <rx:interface> tx <tx:interface> [del]" => set;
+    /// Devices of which all frames leave by another one
+    "show l2patch" => show;
+};
 
-fn set(w: &World, m: &Matches) -> Result<Output> {
-    let find = |word: &str| w.get::<Interfaces>().find(m.str(word)).map_err(|e| e.at(m.span(word)));
-    w.get::<Patches>().set(w, (find("rx")?, find("tx")?), !m.flag("del"))?;
-    Ok(Output::empty())
+fn set(w: &World, m: &Matches) -> Result<()> {
+    let find = |word: &str| interface(w, m, word);
+    w.get::<Patches>().set(w, (find("rx")?, find("tx")?), !m.flag("del"))
 }
 
 fn show(w: &World, _: &Matches) -> Result<Output> {

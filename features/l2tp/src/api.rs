@@ -3,9 +3,9 @@
 
 use crate::model::{Cookie, L2tp, LocalCookies, LookupBy};
 use crate::sessions::Sessions;
-use cli::{Error, Result, retval};
-use graph::World;
-use msg::{Caller, Messages, Module};
+use cli::{Error, retval};
+use graph::{SwIfIndex, World};
+use msg::{Messages, Module};
 use net::Interfaces;
 use net::api::{Address, InterfaceIndex};
 use object::Choice;
@@ -15,22 +15,20 @@ use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 pub static API: Module<World> = Module::plugin("l2tp", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3CreateTunnel| {
-        Ok(L2tpv3CreateTunnelReply { sw_if_index: L2tp::from(r).create(w, None)?.into() })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3DeleteTunnel| -> Result<()> {
+    m.call(|w, r: L2tpv3CreateTunnel| L2tp::from(r).create(w, None));
+    m.call(|w, r: L2tpv3DeleteTunnel| {
         let sw_if = r.sw_if_index.existing(w)?;
         w.get::<Tunnels<L2tp>>().delete(w, sw_if)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3SetTunnelCookies| -> Result<()> {
+    m.call(|w, r: L2tpv3SetTunnelCookies| {
         let sw_if = r.sw_if_index.existing(w)?;
         let (local, remote) = (r.new_local_cookie, r.new_remote_cookie);
         w.get::<Sessions>().set_cookies(w, sw_if, Some(local), Some(remote))
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3InterfaceEnableDisable| -> Result<()> {
+    m.call(|w, r: L2tpv3InterfaceEnableDisable| {
         w.get::<Sessions>().enable(w, r.sw_if_index.existing(w)?, r.enable_disable)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3SetLookupKey| -> Result<()> {
+    m.call(|w, r: L2tpv3SetLookupKey| {
         let by = LookupBy::ALL.iter().copied().find(|(_, by)| *by as u8 == r.key.0);
         let Some((_, by)) = by else {
             let why = format!("there is no lookup {}", r.key.0);
@@ -38,7 +36,7 @@ fn messages(m: &mut Messages<World>) {
         };
         w.get::<Sessions>().set_lookup(w, by)
     });
-    m.dump(|w: &World, _: &Caller<'_, World>, _: SwIfL2tpv3TunnelDump| {
+    m.dump(|w, _: SwIfL2tpv3TunnelDump| {
         let all = w.get::<Tunnels<L2tp>>().list();
         Ok(all.into_iter().map(|tunnel| details(w, tunnel)).collect::<Vec<_>>())
     });
@@ -50,9 +48,6 @@ msg::messages! {
     /// Makes a session.
     #[derive(Clone, Copy)]
     L2tpv3CreateTunnel,
-    /// The session.
-    #[derive(Debug, PartialEq, Eq)]
-    L2tpv3CreateTunnelReply,
     /// Deletes a session. VPP has no such message.
     L2tpv3DeleteTunnel,
     /// Changes the cookies of a session; the local one before is accepted until the next change.
@@ -65,7 +60,6 @@ msg::messages! {
     /// Asks for all sessions.
     SwIfL2tpv3TunnelDump,
     /// A session.
-    #[derive(Debug, PartialEq, Eq)]
     SwIfL2tpv3TunnelDetails,
 }
 

@@ -5,7 +5,7 @@ use crate::control::CrossConnects;
 use cli::{Error, Result};
 use graph::World;
 use ip::Ip;
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 use net::RouteTables;
 use net::api::{FibPath, InterfaceIndex, path_of, path_to};
 use wire::{Ip4, Ip6};
@@ -14,15 +14,13 @@ use wire::{Ip4, Ip6};
 pub static API: Module<World> = Module::plugin("l3xc", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|_: &World, _: &Caller<'_, World>, _: L3xcPluginGetVersion| -> Result<_> {
-        Ok(L3xcPluginGetVersionReply { major: 1, minor: 0 })
-    });
+    m.call(|_, _: L3xcPluginGetVersion| Ok(L3xcPluginGetVersionReply { major: 1, minor: 0 }));
     m.call(
-        |w: &World, _: &Caller<'_, World>, r: L3xcUpdate| {
+        |w, r: L3xcUpdate| {
             if r.l3xc.is_ip6 { update::<Ip6>(w, r.l3xc) } else { update::<Ip4>(w, r.l3xc) }
         },
     );
-    m.call(|w: &World, _: &Caller<'_, World>, r: L3xcDel| -> Result<()> {
+    m.call(|w, r: L3xcDel| {
         let sw_if = r.sw_if_index.existing(w)?;
         match r.is_ip6 {
             true => w.get::<CrossConnects<Ip6>>().delete(w, sw_if),
@@ -36,32 +34,27 @@ msg::messages! {
     /// Asks for the version of this module.
     L3xcPluginGetVersion,
     /// The version.
-    #[derive(Debug)]
     L3xcPluginGetVersionReply,
     /// A cross-connect.
     L3xc,
     /// Adds a cross-connect, or replaces the paths of one.
     L3xcUpdate,
-    /// It is in force.
-    #[derive(Debug, PartialEq, Eq)]
-    L3xcUpdateReply,
     /// Deletes a cross-connect.
     L3xcDel,
     /// Asks for cross-connects.
     L3xcDump,
     /// A cross-connect.
-    #[derive(Debug)]
     L3xcDetails,
 }
 
-fn update<F: Ip>(w: &World, l3xc: L3xc) -> Result<L3xcUpdateReply> {
+fn update<F: Ip>(w: &World, l3xc: L3xc) -> Result<u32> {
     let sw_if = l3xc.sw_if_index.existing(w)?;
     if l3xc.paths.is_empty() {
         return Err(Error::parse("a cross-connect needs a path").retval(retval::INVALID_VALUE));
     }
     let paths = l3xc.paths.iter().map(|path| path_of(w, F::LINK, path)).collect::<Result<_>>()?;
     w.get::<CrossConnects<F>>().update(w, sw_if, paths)?;
-    Ok(L3xcUpdateReply { stats_index: 0 })
+    Ok(0)
 }
 
 fn all<F: Ip>(w: &World) -> Vec<L3xc> {
@@ -74,11 +67,7 @@ fn all<F: Ip>(w: &World) -> Vec<L3xc> {
     w.get::<CrossConnects<F>>().list().into_iter().map(one).collect()
 }
 
-fn dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: L3xcDump,
-) -> Result<impl Iterator<Item = L3xcDetails> + use<>> {
+fn dump(w: &World, r: L3xcDump) -> Result<impl Iterator<Item = L3xcDetails> + use<>> {
     let only = r.sw_if_index.existing_or_all(w)?.map(InterfaceIndex::from);
     let all = all::<Ip4>(w).into_iter().chain(all::<Ip6>(w));
     let wanted = all.filter(move |l3xc| only.is_none_or(|only| only == l3xc.sw_if_index));

@@ -6,19 +6,19 @@ use cli::{Command, Matches, Output, Result, Table, Writer};
 use fib::paths;
 use graph::{SwIfIndex, World};
 use ip::Ip;
+use net::args::interface;
 use net::{Interfaces, TableIndex};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "l3xc",
-        usage: concat!("[add|del] <source:interface> [ip4|ip6] [{", fib::path_usage!(), "}...]"),
-        help: "Send all unicast packets that an interface receives by these paths, or let them be routed again",
-        run,
-    },
-    Command { path: "show l3xc", usage: "", help: "Layer-3 cross-connects", run: show },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Send all unicast packets that an interface receives by these paths, or let them be routed
+    /// again
+    "l3xc",
+    concat!("[add|del] <source:interface> [ip4|ip6] [{", fib::path_usage!(), "}...]") => run;
+    /// Layer-3 cross-connects
+    "show l3xc" => show;
+};
 
 /// Returns true if a path without its protocol's word is one of IPv6.
 fn is_v6(path: &Matches) -> bool {
@@ -26,21 +26,19 @@ fn is_v6(path: &Matches) -> bool {
     nexthop || path.flag("rx-ip6") || path.has("lookup6") || path.has("source-lookup6")
 }
 
-fn run(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = w.get::<Interfaces>().find(m.str("source")).map_err(|e| e.at(m.span("source")))?;
+fn run(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = interface(w, m, "source")?;
     let is_ip6 = m.flag("ip6") || !m.flag("ip4") && m.groups("via").any(|path| is_v6(&path));
     if is_ip6 { set::<Ip6>(w, m, sw_if) } else { set::<Ip4>(w, m, sw_if) }
 }
 
-fn set<F: Ip>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<Output> {
+fn set<F: Ip>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<()> {
     let all = w.get::<CrossConnects<F>>();
     if m.flag("del") {
-        all.delete(w, sw_if)?;
-        return Ok(Output::empty());
+        return all.delete(w, sw_if);
     }
     let read = |path: Matches| paths::read::<F>(w, &path, TableIndex::DEFAULT);
-    all.update(w, sw_if, m.groups("via").map(read).collect::<Result<_>>()?)?;
-    Ok(Output::empty())
+    all.update(w, sw_if, m.groups("via").map(read).collect::<Result<_>>()?)
 }
 
 /// A row for each path, with its state.

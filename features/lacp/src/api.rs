@@ -3,7 +3,7 @@
 
 use crate::control::{Ports, Status};
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::Interfaces;
 use net::api::{InterfaceIndex, MacAddress};
 
@@ -11,7 +11,7 @@ use net::api::{InterfaceIndex, MacAddress};
 pub static API: Module<World> = Module::plugin("lacp", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.dump(|w: &World, _: &Caller<'_, World>, _: SwInterfaceLacpDump| {
+    m.dump(|w, _: SwInterfaceLacpDump| {
         let all = w.get::<Ports>().list();
         Ok(all.iter().map(|status| SwInterfaceLacpDetails::of(w, status)).collect::<Vec<_>>())
     });
@@ -21,7 +21,6 @@ msg::messages! {
     /// Asks for the members of bonds in mode `lacp`.
     SwInterfaceLacpDump,
     /// A member of a bond in mode `lacp`.
-    #[derive(Debug, PartialEq, Eq)]
     SwInterfaceLacpDetails,
 }
 

@@ -6,40 +6,26 @@ use crate::pdu::{Participant, State};
 use cli::{Command, Error, Matches, Output, Result, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
+use net::args::given_interface;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "show lacp",
-        usage: "[<interface:interface>] [details]",
-        help: "Members of bonds in mode lacp, and what they have agreed with the other end",
-        run: show,
-    },
-    Command {
-        path: "debug lacp",
-        usage: "<interface:interface> {on | off}",
-        help: "Log what LACP sends and receives on a member",
-        run: debug,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Members of bonds in mode lacp, and what they have agreed with the other end
+    "show lacp", "[<interface:interface>] [details]" => show;
+    /// Log what LACP sends and receives on a member
+    "debug lacp", "<interface:interface> {on | off}" => debug;
+};
 
-fn given(w: &World, m: &Matches) -> Result<Option<SwIfIndex>> {
-    if !m.has("interface") {
-        return Ok(None);
-    }
-    w.get::<Interfaces>().find(m.str("interface")).map(Some).map_err(|e| e.at(m.span("interface")))
-}
-
-fn debug(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = given(w, m)?.unwrap_or(SwIfIndex(u32::MAX));
+fn debug(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = given_interface(w, m, "interface")?.unwrap_or(SwIfIndex(u32::MAX));
     if !w.get::<Ports>().set_debug(sw_if, m.flag("on")) {
         let name = w.get::<Interfaces>().name(sw_if);
         return Err(Error::failed(format!("{name} is no member of a bond in mode lacp"))
             .at(m.span("interface"))
             .retval(retval::INVALID_INTERFACE));
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
 /// Widths of the columns in front of the states.
@@ -50,7 +36,7 @@ const BOND: usize = 17;
 const STATE: usize = 33;
 
 fn show(w: &World, m: &Matches) -> Result<Output> {
-    let (only, has_details) = (given(w, m)?, m.flag("details"));
+    let (only, has_details) = (given_interface(w, m, "interface")?, m.flag("details"));
     let members = w.get::<Ports>().list();
     let items = [None].into_iter().chain(members.into_iter().map(Some));
     Ok(Output::list(items, move |w: &World, item, out: &mut Writer| {

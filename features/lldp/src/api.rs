@@ -5,7 +5,7 @@ use crate::port::{Lldp, Port};
 use crate::tlv::Id;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 use net::api::{InterfaceIndex, Ip4Address, Ip6Address};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -29,20 +29,17 @@ msg::messages! {
     PortIdSubtype,
     /// Asks for all ports.
     LldpDump,
-    /// The end of the neighbours.
-    LldpDumpReply,
     /// A port and its neighbour.
-    #[derive(Debug)]
     LldpDetails,
 }
 
-fn config(w: &World, _: &Caller<'_, World>, r: LldpConfig) -> Result<()> {
+fn config(w: &World, r: LldpConfig) -> Result<()> {
     let given = |n: u32| Some(n).filter(|n| *n != 0);
     let name = Some(r.system_name.as_str()).filter(|name| !name.is_empty());
     w.get::<Lldp>().set(w, name, given(r.tx_hold), given(r.tx_interval))
 }
 
-fn set_interface(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetLldp) -> Result<()> {
+fn set_interface(w: &World, r: SwInterfaceSetLldp) -> Result<()> {
     let (lldp, sw_if) = (w.get::<Lldp>(), r.sw_if_index.existing(w)?);
     if !r.enable {
         return lldp.disable(w, sw_if);
@@ -82,11 +79,7 @@ fn name(id: Option<&Id>) -> ([u8; 64], u8) {
     (bytes, len as u8)
 }
 
-fn dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    _: LldpDump,
-) -> Result<(Vec<LldpDetails>, LldpDumpReply)> {
+fn dump(w: &World, _: LldpDump) -> Result<Vec<LldpDetails>> {
     let seconds = |time: Option<u64>| time.map_or(0.0, |time| time as f64 / 1e9);
     let details = |(sw_if, status): (graph::SwIfIndex, crate::port::Status)| {
         let neighbor = status.neighbor.as_ref();
@@ -105,6 +98,5 @@ fn dump(
             chassis_id_subtype: chassis_kind(neighbor.map_or(0, |n| n.chassis.kind)),
         }
     };
-    let all = w.get::<Lldp>().status().into_iter().map(details).collect();
-    Ok((all, LldpDumpReply { cursor: u32::MAX }))
+    Ok(w.get::<Lldp>().status().into_iter().map(details).collect())
 }

@@ -3,51 +3,40 @@
 
 use crate::port::{Lldp, Port};
 use crate::show;
-use cli::{Command, Matches, Output, Result};
+use cli::{Command, Matches, Result};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set lldp",
-        usage: "[system-name <name:string>] [tx-hold <hold:u32>] [tx-interval <interval:u32>]",
-        help: "The system's data that neighbours receive, its interval, and for how many intervals it holds",
-        run: set,
-    },
-    Command {
-        path: "set interface lldp",
-        usage: "{<interface:interface> | sw_if_index <index:u32>} [port-desc <description:string>] [mgmt-ip4 <ip4:ip4>] [mgmt-ip6 <ip6:ip6>] [mgmt-oid <object:string>] [disable]",
-        help: "Tell the other end of a link who is here, and note who is there; or end that",
-        run: set_interface,
-    },
-    Command {
-        path: "show lldp",
-        usage: "[detail]",
-        help: "Neighbours at the other ends of links; with `detail' also what they are told of us",
-        run: show::show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// The system's data that neighbours receive, its interval, and for how many intervals it holds
+    "set lldp",
+    "[system-name <name:string>] [tx-hold <hold:u32>] [tx-interval <interval:u32>]" => set;
+    /// Tell the other end of a link who is here, and note who is there; or end that
+    "set interface lldp",
+    "{<interface:interface> | sw_if_index <index:u32>} [port-desc <description:string>] [mgmt-ip4 <ip4:ip4>] [mgmt-ip6 <ip6:ip6>] [mgmt-oid <object:string>] [disable]"
+        => set_interface;
+    /// Neighbours at the other ends of links; with `detail' also what they are told of us
+    "show lldp", "[detail]" => show::show;
+};
 
-fn set(w: &World, m: &Matches) -> Result<Output> {
+fn set(w: &World, m: &Matches) -> Result<()> {
     let name = m.has("name").then(|| m.str("name"));
-    w.get::<Lldp>().set(w, name, m.opt("hold")?, m.opt("interval")?)?;
-    Ok(Output::empty())
+    w.get::<Lldp>().set(w, name, m.opt("hold")?, m.opt("interval")?)
 }
 
-fn set_interface(w: &World, m: &Matches) -> Result<Output> {
+fn set_interface(w: &World, m: &Matches) -> Result<()> {
     let interfaces = w.get::<Interfaces>();
     let sw_if = match m.opt::<u32>("index")? {
         Some(index) => {
             let sw_if = SwIfIndex(index);
-            interfaces.check(sw_if).map_err(|e| e.at(m.span("index")))?;
+            interfaces.check(sw_if).map_err(m.at("index"))?;
             sw_if
         }
-        None => interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
+        None => net::args::interface(w, m, "interface")?,
     };
     let lldp = w.get::<Lldp>();
     if m.flag("disable") {
-        lldp.disable(w, sw_if)?;
-        return Ok(Output::empty());
+        return lldp.disable(w, sw_if);
     }
     let text = |word: &str| if m.has(word) { m.str(word).to_string() } else { String::new() };
     let port = Port {
@@ -55,6 +44,5 @@ fn set_interface(w: &World, m: &Matches) -> Result<Output> {
         management: (m.opt("ip4")?, m.opt("ip6")?),
         object: text("object"),
     };
-    lldp.enable(w, sw_if, port)?;
-    Ok(Output::empty())
+    lldp.enable(w, sw_if, port)
 }

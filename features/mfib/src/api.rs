@@ -4,7 +4,7 @@
 use cli::{Error, Result};
 use fib::api::table::IpTable;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 use net::api::{
     AddressFamily, AddressUnion, FibPath, FibPathNhProto, FibPathType, InterfaceIndex, NO_INDEX,
 };
@@ -39,8 +39,6 @@ msg::messages! {
     IpMroute,
     /// Adds or removes a multicast route of the binary API, or paths of it.
     IpMrouteAddDel,
-    /// The index of the route's counters in the stats segment.
-    IpMrouteAddDelReply,
     /// Asks for all multicast routes of a table.
     IpMrouteDump,
     /// A multicast route.
@@ -140,10 +138,8 @@ impl IpMroute {
     }
 }
 
-fn add_del(w: &World, _: &Caller<'_, World>, r: IpMrouteAddDel) -> Result<IpMrouteAddDelReply> {
-    let is_v6 = r.route.prefix.af.is_ip6();
-    let stats_index = if is_v6 { change::<Ip6>(w, &r) } else { change::<Ip4>(w, &r) }?;
-    Ok(IpMrouteAddDelReply { stats_index })
+fn add_del(w: &World, r: IpMrouteAddDel) -> Result<u32> {
+    net::by_version!(r.route.prefix.af.is_ip6(), change(w, &r))
 }
 
 fn change<F: Net>(w: &World, r: &IpMrouteAddDel) -> Result<u32> {
@@ -206,15 +202,11 @@ fn walk<F: Net>(w: &World, id: u32) -> Result<Box<dyn Iterator<Item = IpMrouteDe
     }))
 }
 
-fn dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: IpMrouteDump,
-) -> Result<impl Iterator<Item = IpMrouteDetails> + use<>> {
+fn dump(w: &World, r: IpMrouteDump) -> Result<impl Iterator<Item = IpMrouteDetails> + use<>> {
     if r.table.is_ip6 { walk::<Ip6>(w, r.table.table_id) } else { walk::<Ip4>(w, r.table.table_id) }
 }
 
-fn tables(w: &World, _: &Caller<'_, World>, _: IpMtableDump) -> Result<Vec<IpMtableDetails>> {
+fn tables(w: &World, _: IpMtableDump) -> Result<Vec<IpMtableDetails>> {
     fn all<F: Net>(w: &World) -> impl Iterator<Item = IpMtableDetails> {
         w.get::<Fib<F>>().list_tables().into_iter().map(|t| IpMtableDetails {
             table: IpTable { table_id: t.id, is_ip6: F::IS_V6, name: t.name.into() },
@@ -223,7 +215,7 @@ fn tables(w: &World, _: &Caller<'_, World>, _: IpMtableDump) -> Result<Vec<IpMta
     Ok(all::<Ip4>(w).chain(all::<Ip6>(w)).collect())
 }
 
-fn signals(w: &World, _: &Caller<'_, World>, _: MfibSignalDump) -> Result<Vec<MfibSignalDetails>> {
+fn signals(w: &World, _: MfibSignalDump) -> Result<Vec<MfibSignalDetails>> {
     let waiting = w.get::<Signals>();
     // Workers may bring more meanwhile.
     let all = std::iter::from_fn(|| waiting.take()).take(CHUNK);

@@ -4,7 +4,7 @@
 use crate::control::{self, Setting, Settings};
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::Interfaces;
 use net::api::InterfaceIndex;
 
@@ -23,10 +23,7 @@ msg::messages! {
     MssClampEnableDisable,
     /// Asks for the interfaces that clamp.
     MssClampGet,
-    /// The end of the clamps.
-    MssClampGetReply,
     /// The clamps of an interface.
-    #[derive(Debug, PartialEq)]
     MssClampDetails,
 }
 
@@ -38,7 +35,7 @@ fn setting(dir: MssClampDir, mss: u16) -> Setting {
     Setting { rx: dir.has(MssClampDir::RX), tx: dir.has(MssClampDir::TX), mss }
 }
 
-fn enable_disable(w: &World, _: &Caller<'_, World>, r: MssClampEnableDisable) -> Result<()> {
+fn enable_disable(w: &World, r: MssClampEnableDisable) -> Result<()> {
     let settings = Settings {
         ip4: setting(r.ipv4_direction, r.ipv4_mss),
         ip6: setting(r.ipv6_direction, r.ipv6_mss),
@@ -46,9 +43,7 @@ fn enable_disable(w: &World, _: &Caller<'_, World>, r: MssClampEnableDisable) ->
     control::set(w, r.sw_if_index.existing(w)?, settings)
 }
 
-type Clamps = (Vec<MssClampDetails>, MssClampGetReply);
-
-fn get(w: &World, _: &Caller<'_, World>, r: MssClampGet) -> Result<Clamps> {
+fn get(w: &World, r: MssClampGet) -> Result<Vec<MssClampDetails>> {
     let only = r.sw_if_index.existing_or_all(w)?;
     let details = |sw_if: SwIfIndex| {
         let Settings { ip4, ip6 } = control::get(w, sw_if);
@@ -63,5 +58,5 @@ fn get(w: &World, _: &Caller<'_, World>, r: MssClampGet) -> Result<Clamps> {
     let indices = w.get::<Interfaces>().indices();
     let wanted = indices.filter(|sw_if| only.is_none_or(|only| only == *sw_if));
     let clamps = wanted.filter(|sw_if| control::get(w, *sw_if).is_on()).map(details);
-    Ok((clamps.collect(), MssClampGetReply { cursor: u32::MAX }))
+    Ok(clamps.collect())
 }

@@ -5,23 +5,18 @@ use crate::control::{self, Setting, Settings};
 use cli::{Command, Error, Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
+use net::args::given_interface;
 use serde_json::{Value, json};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set interface tcp-mss-clamp",
-        usage: "(<interface:interface> [ip4 <dir4:enable|disable|rx|tx>] [ip4-mss <mss4:u16>] \
-                [ip6 <dir6:enable|disable|rx|tx>] [ip6-mss <mss6:u16>])",
-        help: "Lower the maximum segment size in TCP's SYN segments that an interface receives (rx), sends (tx) or both (enable)",
-        run: set,
-    },
-    Command {
-        path: "show interface tcp-mss-clamp",
-        usage: "[<interface:interface>]",
-        help: "Greatest segment sizes that interfaces let TCP connections ask for",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Lower the maximum segment size in TCP's SYN segments that an interface receives (rx), sends
+    /// (tx) or both (enable)
+    "set interface tcp-mss-clamp",
+    "(<interface:interface> [ip4 <dir4:enable|disable|rx|tx>] [ip4-mss <mss4:u16>] \
+     [ip6 <dir6:enable|disable|rx|tx>] [ip6-mss <mss6:u16>])" => set;
+    /// Greatest segment sizes that interfaces let TCP connections ask for
+    "show interface tcp-mss-clamp", "[<interface:interface>]" => show;
+};
 
 /// The setting of a protocol after a command; values that it doesn't name stay.
 fn changed(m: &Matches, [dir, mss]: [&str; 2], old: Setting) -> Result<Setting> {
@@ -36,9 +31,8 @@ fn changed(m: &Matches, [dir, mss]: [&str; 2], old: Setting) -> Result<Setting> 
     Ok(Setting { rx, tx, mss })
 }
 
-fn set(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+fn set(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = net::args::interface(w, m, "interface")?;
     if !["dir4", "mss4", "dir6", "mss6"].iter().any(|name| m.has(name)) {
         return Err(Error::parse("expected one of ip4, ip4-mss, ip6, ip6-mss at least"));
     }
@@ -47,8 +41,7 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
         ip4: changed(m, ["dir4", "mss4"], old.ip4)?,
         ip6: changed(m, ["dir6", "mss6"], old.ip6)?,
     };
-    control::set(w, sw_if, settings)?;
-    Ok(Output::empty())
+    control::set(w, sw_if, settings)
 }
 
 fn text(name: &str, setting: Setting) -> String {
@@ -71,7 +64,7 @@ fn value(setting: Setting) -> Value {
 
 fn show(w: &World, m: &Matches) -> Result<Output> {
     let interfaces = w.get::<Interfaces>();
-    let only = m.has("interface").then(|| interfaces.find(m.str("interface"))).transpose()?;
+    let only = given_interface(w, m, "interface")?;
     let indices = only.map_or_else(|| interfaces.indices().collect(), |sw_if| vec![sw_if]);
     Ok(Output::list(indices, move |w: &World, sw_if: SwIfIndex, out: &mut Writer| {
         let settings = control::get(w, sw_if);

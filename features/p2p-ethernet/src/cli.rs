@@ -2,32 +2,24 @@
 //! The commands: parse, call, print.
 
 use crate::control::{Client, Clients};
-use cli::{Command, Error, Matches, Output, Result, Table, Writer};
+use cli::{Command, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "p2p_ethernet",
-        usage: "<interface:interface> <mac:mac> {sub-id <id:u32> | del}",
-        help: "Create the sub-interface of a client by its MAC address, or delete it",
-        run: set,
-    },
-    Command {
-        path: "show p2p_ethernet",
-        usage: "",
-        help: "Clients with sub-interfaces of their own",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Create the sub-interface of a client by its MAC address, or delete it
+    "p2p_ethernet", "<interface:interface> <mac:mac> {sub-id <id:u32> | del}" => set;
+    /// Clients with sub-interfaces of their own
+    "show p2p_ethernet" => show;
+};
 
 fn set(w: &World, m: &Matches) -> Result<Output> {
     let interfaces = w.get::<Interfaces>();
-    let port = interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let port = net::args::interface(w, m, "interface")?;
     let client = Client { port, mac: m.req("mac")? };
     let clients = w.get::<Clients>();
     if m.flag("del") {
-        clients.delete(w, client).map_err(|e: Error| e.at(m.span("mac")))?;
+        clients.delete(w, client).map_err(m.at("mac"))?;
         return Ok(Output::empty());
     }
     let sub = clients.add(w, client, m.req("id")?)?;

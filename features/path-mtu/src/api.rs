@@ -3,7 +3,7 @@
 
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages};
+use msg::Messages;
 use net::api::Address;
 use net::{Net, PathMtus};
 use std::net::IpAddr;
@@ -12,12 +12,12 @@ use wire::{Ip4, Ip6};
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(update);
     m.stream(get);
-    m.call(|w: &World, _: &Caller<'_, World>, _: IpPathMtuReplaceBegin| {
+    m.call(|w, _: IpPathMtuReplaceBegin| {
         w.get::<PathMtus<Ip4>>().replace_begin();
         w.get::<PathMtus<Ip6>>().replace_begin();
         Ok(())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, _: IpPathMtuReplaceEnd| {
+    m.call(|w, _: IpPathMtuReplaceEnd| {
         w.get::<PathMtus<Ip4>>().replace_end();
         w.get::<PathMtus<Ip6>>().replace_end();
         Ok(())
@@ -31,8 +31,6 @@ msg::messages! {
     IpPathMtuUpdate,
     /// Asks for all path MTUs that were set.
     IpPathMtuGet,
-    /// End of the path MTUs.
-    IpPathMtuGetReply,
     /// The MTU of a path.
     IpPathMtuDetails,
     /// Marks all path MTUs: `ip_path_mtu_replace_end` removes the ones that aren't set again until
@@ -42,7 +40,7 @@ msg::messages! {
     IpPathMtuReplaceEnd,
 }
 
-fn update(w: &World, _: &Caller<'_, World>, r: IpPathMtuUpdate) -> Result<()> {
+fn update(w: &World, r: IpPathMtuUpdate) -> Result<()> {
     let IpPathMtu { table_id, nh, path_mtu, .. } = r.pmtu;
     match nh.into() {
         IpAddr::V4(to) => w.get::<PathMtus<Ip4>>().set(w, table_id, to, path_mtu),
@@ -50,14 +48,10 @@ fn update(w: &World, _: &Caller<'_, World>, r: IpPathMtuUpdate) -> Result<()> {
     }
 }
 
-fn get(
-    w: &World,
-    _: &Caller<'_, World>,
-    _: IpPathMtuGet,
-) -> Result<(Vec<IpPathMtuDetails>, IpPathMtuGetReply)> {
+fn get(w: &World, _: IpPathMtuGet) -> Result<Vec<IpPathMtuDetails>> {
     let details = |pmtu| IpPathMtuDetails { pmtu };
     let all = [of::<Ip4>(w), of::<Ip6>(w)].concat().into_iter().map(details).collect();
-    Ok((all, IpPathMtuGetReply { cursor: u32::MAX }))
+    Ok(all)
 }
 
 fn of<F: Net>(w: &World) -> Vec<IpPathMtu> {

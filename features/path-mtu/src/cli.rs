@@ -7,29 +7,21 @@ use net::{LearnedMtu, Net, PathMtus};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "ip path-mtu",
-        usage: "<address:ip> {<mtu:68-65535> | del} [table <table:u32>]",
-        help: "Set the MTU of the path to a host or over a next hop, or forget it",
-        run: set,
-    },
-    Command {
-        path: "show ip pmtu",
-        usage: "",
-        help: "Path MTUs of both versions: those that were set, and those that routers told",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Set the MTU of the path to a host or over a next hop, or forget it
+    "ip path-mtu", "<address:ip> {<mtu:68-65535> | del} [table <table:u32>]" => set;
+    /// Path MTUs of both versions: those that were set, and those that routers told
+    "show ip pmtu" => show;
+};
 
-fn set(w: &World, m: &Matches) -> Result<Output, Error> {
+fn set(w: &World, m: &Matches) -> Result<(), Error> {
     let table = m.get("table").unwrap_or(0);
     let mtu = if m.flag("del") { 0 } else { m.req("mtu")? };
     match m.req::<IpAddr>("address")? {
         IpAddr::V4(to) => w.get::<PathMtus<Ip4>>().set(w, table, to, mtu)?,
         IpAddr::V6(to) => w.get::<PathMtus<Ip6>>().set(w, table, to, mtu)?,
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
 fn show(w: &World, _: &Matches) -> Result<Output, Error> {

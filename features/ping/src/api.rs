@@ -14,7 +14,7 @@ use net::api::Address;
 pub static API: Module<World> = Module::plugin("ping", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(want);
+    m.call_by(want);
     m.answer::<PingFinishedEvent>();
 }
 

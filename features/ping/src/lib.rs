@@ -24,7 +24,6 @@ mod tests;
 mod text;
 mod traceroute;
 
-use cli::Command;
 use graph::{NodeDef, Plugin, StateDef, World, name_of};
 use icmp::Icmp;
 use wire::{Ip4, Ip6};
@@ -40,20 +39,12 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<reply::PingError<Ip4>>(),
         NodeDef::of::<reply::PingError<Ip6>>(),
     ],
-    cli: &[
-        Command {
-            path: "ping",
-            usage: ping::USAGE,
-            help: "Send echo requests, and print who answers",
-            run: ping::ping,
-        },
-        Command {
-            path: "traceroute",
-            usage: traceroute::USAGE,
-            help: "Find the routers on the way to a host",
-            run: traceroute::traceroute,
-        },
-    ],
+    cli: ::cli::commands! {
+        /// Send echo requests, and print who answers
+        "ping", ping::USAGE => ping::ping;
+        /// Find the routers on the way to a host
+        "traceroute", traceroute::USAGE => traceroute::traceroute;
+    },
     transient: &[("ping", "asks once"), ("traceroute", "asks once")],
     api: &[api::API],
     start: |world| {

@@ -80,8 +80,7 @@ const LISTED: usize = 1000;
 
 pub fn ping(w: &World, m: &Matches) -> Result<Output, Error> {
     let plan = Plan {
-        interval: interval(m.get("interval").unwrap_or(1.0))
-            .map_err(|e| e.at(m.span("interval")))?,
+        interval: interval(m.get("interval").unwrap_or(1.0)).map_err(m.at("interval"))?,
         repeat: m.get("repeat").unwrap_or(5),
         burst: m.get("burst").unwrap_or(1),
     };

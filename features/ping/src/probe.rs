@@ -57,7 +57,7 @@ impl Target {
         };
         let selection = if m.has("source") {
             let sw_if = w.get::<Interfaces>().find(m.str("source"));
-            SourceSelection::From(sw_if.map_err(|e| e.at(m.span("source")))?)
+            SourceSelection::From(sw_if.map_err(m.at("source"))?)
         } else {
             let id = m.get("table").unwrap_or(0);
             let table = if to.is_ipv6() {
@@ -65,7 +65,7 @@ impl Target {
             } else {
                 w.get::<Fib<Ip4>>().find_table(id)
             };
-            SourceSelection::In(table.map_err(|e| e.at(m.span("table")))?)
+            SourceSelection::In(table.map_err(m.at("table"))?)
         };
         let size = m.opt("size")?.unwrap_or(size);
         Self::new(w, to, selection, size)

@@ -36,7 +36,7 @@ struct Traceroute {
 
 pub fn traceroute(w: &World, m: &Matches) -> Result<Output, Error> {
     let interval: f64 = m.get("interval").unwrap_or(1.0);
-    let interval = crate::ping::interval(interval).map_err(|e| e.at(m.span("interval")))?;
+    let interval = crate::ping::interval(interval).map_err(m.at("interval"))?;
     let target = Target::of(w, m, 120)?;
     Ok(Output::task(Traceroute {
         target,

@@ -6,21 +6,14 @@ use cli::{Command, Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "pipe create",
-        usage: "[instance <instance:u32>]",
-        help: "Create two Ethernet interfaces that are connected with each other",
-        run: create,
-    },
-    Command {
-        path: "pipe delete",
-        usage: "<interface:interface>",
-        help: "Delete a pipe and its ends",
-        run: delete,
-    },
-    Command { path: "show pipe", usage: "", help: "Pipes and the states of their ends", run: show },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Create two Ethernet interfaces that are connected with each other
+    "pipe create", "[instance <instance:u32>]" => create;
+    /// Delete a pipe and its ends
+    "pipe delete", "<interface:interface>" => delete;
+    /// Pipes and the states of their ends
+    "show pipe" => show;
+};
 
 fn create(w: &World, m: &Matches) -> Result<Output> {
     let made = w.get::<Pipes>().create(w, m.opt("instance")?);
@@ -28,11 +21,10 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
     Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(pipe.parent))))
 }
 
-fn delete(w: &World, m: &Matches) -> Result<Output> {
+fn delete(w: &World, m: &Matches) -> Result<()> {
     let at = m.span("interface");
     let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(at.clone()))?;
-    w.get::<Pipes>().delete(w, sw_if).map_err(|e| e.at(at))?;
-    Ok(Output::empty())
+    w.get::<Pipes>().delete(w, sw_if).map_err(|e| e.at(at))
 }
 
 fn show(w: &World, _: &Matches) -> Result<Output> {

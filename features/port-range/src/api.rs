@@ -4,8 +4,8 @@
 use crate::control::{self, Range};
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, Module, retval};
-use net::api::{InterfaceIndex, Prefix};
+use msg::{Messages, Module, retval};
+use net::api::{InterfaceIndex, Prefix, given};
 use wire::Ip4;
 
 /// This feature's part of the module.
@@ -23,7 +23,7 @@ msg::messages! {
     IpSourceAndPortRangeCheckInterfaceAddDel,
 }
 
-fn allow(w: &World, _: &Caller<'_, World>, r: IpSourceAndPortRangeCheckAddDel) -> Result<()> {
+fn allow(w: &World, r: IpSourceAndPortRangeCheckAddDel) -> Result<()> {
     let network = r.prefix.of::<Ip4>()?;
     let network = network.ok_or_else(|| Error::unsupported("ports of IPv6 by source: not built"));
     let network = network.map_err(|e| e.retval(retval::UNIMPLEMENTED))?;
@@ -41,12 +41,8 @@ fn allow(w: &World, _: &Caller<'_, World>, r: IpSourceAndPortRangeCheckAddDel) -
     }
 }
 
-fn set(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: IpSourceAndPortRangeCheckInterfaceAddDel,
-) -> Result<()> {
+fn set(w: &World, r: IpSourceAndPortRangeCheckInterfaceAddDel) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     let vrfs = [r.tcp_out_vrf_id, r.udp_out_vrf_id, r.tcp_in_vrf_id, r.udp_in_vrf_id];
-    control::set(w, sw_if, vrfs.map(|vrf| Some(vrf).filter(|vrf| *vrf != u32::MAX)), r.is_add)
+    control::set(w, sw_if, vrfs.map(given), r.is_add)
 }

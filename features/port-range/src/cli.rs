@@ -9,44 +9,33 @@ use serde_json::json;
 use std::net::Ipv4Addr;
 use wire::Ip4Prefix;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set ip source-and-port-range-check",
-        usage: "({vrf <vrf:u32>} <network:prefix> {port <port:u16> | range <first:u16> - <last:u16>} [del])",
-        help: "Let the hosts of a network send to these ports",
-        run: allow,
-    },
-    Command {
-        path: "set interface ip source-and-port-range-check",
-        usage: "(<interface:interface> [tcp-out-vrf <tcp-out-vrf:u32>] [udp-out-vrf <udp-out-vrf:u32>] \
-                [tcp-in-vrf <tcp-in-vrf:u32>] [udp-in-vrf <udp-in-vrf:u32>] [del])",
-        help: "Check the ports that hosts send to, in what comes in (out-vrf) and what leaves (in-vrf)",
-        run: set,
-    },
-    Command {
-        path: "show ip source-and-port-range-check",
-        usage: "[vrf <vrf:u32> <source:ip4> [port <port:u16>]]",
-        help: "The ports that hosts may send to; or those of one host; or whether it may send to one",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Let the hosts of a network send to these ports
+    "set ip source-and-port-range-check",
+    "({vrf <vrf:u32>} <network:prefix> {port <port:u16> | range <first:u16> - <last:u16>} [del])"
+        => allow;
+    /// Check the ports that hosts send to, in what comes in (out-vrf) and what leaves (in-vrf)
+    "set interface ip source-and-port-range-check",
+    "(<interface:interface> [tcp-out-vrf <tcp-out-vrf:u32>] [udp-out-vrf <udp-out-vrf:u32>] \
+     [tcp-in-vrf <tcp-in-vrf:u32>] [udp-in-vrf <udp-in-vrf:u32>] [del])" => set;
+    /// The ports that hosts may send to; or those of one host; or whether it may send to one
+    "show ip source-and-port-range-check", "[vrf <vrf:u32> <source:ip4> [port <port:u16>]]" => show;
+};
 
-fn allow(w: &World, m: &Matches) -> Result<Output> {
+fn allow(w: &World, m: &Matches) -> Result<()> {
     let network: Ip4Prefix = m.str("network").parse().map_err(|_| {
         Error::parse("expected a network of IPv4: there is no such check for IPv6")
             .at(m.span("network"))
     })?;
     let range = match m.opt("port")? {
-        Some(port) => Range::new(port, port).map_err(|e| e.at(m.span("port")))?,
-        None => Range::new(m.req("first")?, m.req("last")?).map_err(|e| e.at(m.span("first")))?,
+        Some(port) => Range::new(port, port).map_err(m.at("port"))?,
+        None => Range::new(m.req("first")?, m.req("last")?).map_err(m.at("first"))?,
     };
-    control::allow(w, m.req("vrf")?, network, &[range], !m.flag("del"))?;
-    Ok(Output::empty())
+    control::allow(w, m.req("vrf")?, network, &[range], !m.flag("del"))
 }
 
 fn set(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if = net::args::interface(w, m, "interface")?;
     let mut vrfs = control::Vrfs::default();
     for (vrf, kind) in vrfs.iter_mut().zip(CheckKind::ALL) {
         *vrf = m.opt(kind.name())?;

@@ -3,9 +3,8 @@
 
 use crate::clients::Clients;
 use crate::sessions::{Config, Session, Sessions};
-use cli::Result;
-use graph::World;
-use msg::{Caller, Messages, Module};
+use graph::{SwIfIndex, World};
+use msg::{Messages, Module};
 use net::Interfaces;
 use net::api::{Address, InterfaceIndex, MacAddress};
 
@@ -13,7 +12,7 @@ use net::api::{Address, InterfaceIndex, MacAddress};
 pub static API: Module<World> = Module::plugin("pppoe", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: PppoeAddDelSession| {
+    m.call(|w, r: PppoeAddDelSession| {
         let (sessions, mac) = (w.get::<Sessions>(), r.client_mac.into());
         let sw_if = if r.is_add {
             let config = Config {
@@ -26,16 +25,16 @@ fn messages(m: &mut Messages<World>) {
         } else {
             sessions.delete(w, mac, r.session_id)?
         };
-        Ok(PppoeAddDelSessionReply { sw_if_index: sw_if.into() })
+        Ok(sw_if)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: PppoeAddDelCp| -> Result<()> {
+    m.call(|w, r: PppoeAddDelCp| {
         let (clients, sw_if) = (w.get::<Clients>(), r.sw_if_index.existing(w)?);
         match r.is_add {
             0 => clients.remove_control_plane(w, sw_if),
             _ => clients.set_control_plane(w, sw_if),
         }
     });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: PppoeSessionDump| {
+    m.dump(|w, r: PppoeSessionDump| {
         let sessions = w.get::<Sessions>();
         let all = match r.sw_if_index.given() {
             Some(sw_if) => sessions.get(sw_if).into_iter().collect(),
@@ -62,14 +61,10 @@ msg::messages! {
     /// Makes or deletes a session.
     #[derive(Clone, Copy)]
     PppoeAddDelSession,
-    /// The session.
-    #[derive(Debug, PartialEq, Eq)]
-    PppoeAddDelSessionReply,
     /// Sets the control plane's interface, or takes it back.
     PppoeAddDelCp,
     /// Asks for one session, or for all.
     PppoeSessionDump,
     /// A session.
-    #[derive(Debug, PartialEq, Eq)]
     PppoeSessionDetails,
 }

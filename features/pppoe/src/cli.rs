@@ -7,29 +7,21 @@ use crate::show;
 use cli::{Command, Matches, Output, Result, retval};
 use graph::World;
 use net::Interfaces;
+use net::args::given_interface;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "create pppoe session",
-        usage: "({client-ip <client:ip>} {session-id <session:u16>} {client-mac <mac:mac>} [decap-vrf-id <table:u32>] \
-                [interface <interface:interface>] [instance <instance:u32>] [del])",
-        help: "Make the interface of a client's session; interface: where the client is, if it wasn't seen yet",
-        run: create,
-    },
-    Command {
-        path: "create pppoe cp",
-        usage: "{cp-if-index {<index:u32> | <interface:interface>}} [del]",
-        help: "Set the interface that discovery and PPP control packets go to",
-        run: control_plane,
-    },
-    Command { path: "show pppoe session", usage: "", help: "PPPoE sessions", run: show::sessions },
-    Command {
-        path: "show pppoe fib",
-        usage: "",
-        help: "PPPoE clients that were seen, and their interfaces",
-        run: show::clients,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make the interface of a client's session; interface: where the client is, if it wasn't seen
+    /// yet
+    "create pppoe session",
+    "({client-ip <client:ip>} {session-id <session:u16>} {client-mac <mac:mac>} [decap-vrf-id <table:u32>] \
+     [interface <interface:interface>] [instance <instance:u32>] [del])" => create;
+    /// Set the interface that discovery and PPP control packets go to
+    "create pppoe cp", "{cp-if-index {<index:u32> | <interface:interface>}} [del]" => control_plane;
+    /// PPPoE sessions
+    "show pppoe session" => show::sessions;
+    /// PPPoE clients that were seen, and their interfaces
+    "show pppoe fib" => show::clients;
+};
 
 fn create(w: &World, m: &Matches) -> Result<Output> {
     let config = Config {
@@ -40,15 +32,10 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
     };
     let (sessions, interfaces) = (w.get::<Sessions>(), w.get::<Interfaces>());
     if m.flag("del") {
-        sessions.delete(w, config.mac, config.session).map_err(|e| e.at(m.span("session")))?;
+        sessions.delete(w, config.mac, config.session).map_err(m.at("session"))?;
         return Ok(Output::empty());
     }
-    let at = if m.has("interface") {
-        let named = interfaces.find(m.str("interface"));
-        Some(named.map_err(|e| e.at(m.span("interface")))?)
-    } else {
-        None
-    };
+    let at = given_interface(w, m, "interface")?;
     let made = sessions.create(w, config, at, m.opt("instance")?);
     let sw_if = made.map_err(|e| match () {
         () if e.is(retval::NO_SUCH_INNER_FIB) => e.at(m.span("table")),
@@ -59,7 +46,7 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
     Ok(Output::text(format!("{}\n", interfaces.name(sw_if))))
 }
 
-fn control_plane(w: &World, m: &Matches) -> Result<Output> {
+fn control_plane(w: &World, m: &Matches) -> Result<()> {
     let sw_if = w.get::<Interfaces>().named_or_numbered(m)?;
     let clients = w.get::<Clients>();
     if m.flag("del") {
@@ -67,5 +54,5 @@ fn control_plane(w: &World, m: &Matches) -> Result<Output> {
     } else {
         clients.set_control_plane(w, sw_if)?;
     }
-    Ok(Output::empty())
+    Ok(())
 }

@@ -6,7 +6,7 @@ use crate::redirect;
 use crate::state::{self, Destination, Key};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, Str, retval};
 use net::api::{
     Address, AddressFamily, FibPath, FibPathNh, FibPathNhProto, FibPathType, InterfaceIndex,
 };
@@ -16,8 +16,6 @@ use std::path::Path;
 /// The modules.
 pub static MODULES: &[Module<World>] =
     &[Module::core("punt", messages), Module::core("ip", redirects)];
-
-type Client<'a> = Caller<'a, World>;
 
 fn messages(m: &mut Messages<World>) {
     m.call(set);
@@ -38,8 +36,6 @@ msg::messages! {
     SetPunt,
     /// Punts packets to a Unix datagram socket of the client's.
     PuntSocketRegister,
-    /// The socket that takes packets from the client.
-    PuntSocketRegisterReply,
     /// Stops punting packets to the client's socket.
     PuntSocketDeregister,
     /// Requests the sockets that packets are punted to.
@@ -125,12 +121,12 @@ impl Punt {
     }
 }
 
-fn set(w: &World, _: &Client<'_>, r: SetPunt) -> Result<()> {
+fn set(w: &World, r: SetPunt) -> Result<()> {
     let key = r.punt.key()?;
     if r.is_add { control::add(w, key, Destination::Punt) } else { control::delete(w, key, false) }
 }
 
-fn register(w: &World, _: &Client<'_>, r: PuntSocketRegister) -> Result<PuntSocketRegisterReply> {
+fn register(w: &World, r: PuntSocketRegister) -> Result<Str<108>> {
     if r.header_version != 1 {
         let why =
             format!("version {} of what stands in front of packets: expected 1", r.header_version);
@@ -138,14 +134,14 @@ fn register(w: &World, _: &Client<'_>, r: PuntSocketRegister) -> Result<PuntSock
     }
     let ours = control::register(w, r.punt.key()?, Path::new(r.pathname.as_str()))?;
     let pathname = ours.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(PuntSocketRegisterReply { pathname: pathname.into() })
+    Ok(pathname.into())
 }
 
-fn deregister(w: &World, _: &Client<'_>, r: PuntSocketDeregister) -> Result<()> {
+fn deregister(w: &World, r: PuntSocketDeregister) -> Result<()> {
     control::delete(w, r.punt.key()?, true)
 }
 
-fn dump(w: &World, _: &Client<'_>, r: PuntSocketDump) -> Result<Vec<PuntSocketDetails>> {
+fn dump(w: &World, r: PuntSocketDump) -> Result<Vec<PuntSocketDetails>> {
     let all = w.get::<state::Punt>().list().into_iter();
     let details = |(key, destination): (Key, Destination)| match destination {
         Destination::Socket(path) => Some(PuntSocketDetails {
@@ -157,7 +153,7 @@ fn dump(w: &World, _: &Client<'_>, r: PuntSocketDump) -> Result<Vec<PuntSocketDe
     Ok(all.filter_map(details).filter(|d| d.punt.r#type == r.r#type).collect())
 }
 
-fn reasons(w: &World, _: &Client<'_>, r: PuntReasonDump) -> Result<Vec<PuntReasonDetails>> {
+fn reasons(w: &World, r: PuntReasonDump) -> Result<Vec<PuntReasonDetails>> {
     let asked = r.reason;
     let all = asked.name.is_empty();
     let all = crate::reasons(w).into_iter().filter(move |reason| all || reason.name == asked.name);
@@ -165,7 +161,7 @@ fn reasons(w: &World, _: &Client<'_>, r: PuntReasonDump) -> Result<Vec<PuntReaso
 }
 
 fn redirects(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Client<'_>, r: IpPuntRedirect| {
+    m.call(|w, r: IpPuntRedirect| {
         let (v6, nh) = (r.punt.nh.af.is_ip6(), IpAddr::from(r.punt.nh));
         let rx = rx(w, r.punt.rx_sw_if_index)?;
         if r.is_add {
@@ -174,7 +170,7 @@ fn redirects(m: &mut Messages<World>) {
             redirect::delete(w, v6, rx)
         }
     });
-    m.call(|w: &World, _: &Client<'_>, r: AddDelIpPuntRedirectV2| {
+    m.call(|w, r: AddDelIpPuntRedirectV2| {
         let (v6, rx) = (r.punt.af.is_ip6(), rx(w, r.punt.rx_sw_if_index)?);
         match &r.punt.paths[..] {
             _ if !r.is_add => redirect::delete(w, v6, rx),
@@ -186,13 +182,13 @@ fn redirects(m: &mut Messages<World>) {
             _ => Err(Error::unsupported("a redirect has one path").retval(retval::UNSUPPORTED)),
         }
     });
-    m.dump(|w: &World, _: &Client<'_>, r: IpPuntRedirectDump| {
+    m.dump(|w, r: IpPuntRedirectDump| {
         let all = list(w, r.is_ipv6, r.sw_if_index)?.into_iter();
         let details =
             |(rx, redirect)| IpPuntRedirectDetails { punt: old_form(r.is_ipv6, rx, redirect) };
         Ok(all.map(details).collect::<Vec<_>>())
     });
-    m.dump(|w: &World, _: &Client<'_>, r: IpPuntRedirectV2Dump| {
+    m.dump(|w, r: IpPuntRedirectV2Dump| {
         let all = list(w, r.af.is_ip6(), r.sw_if_index)?.into_iter();
         let details =
             |(rx, redirect)| IpPuntRedirectV2Details { punt: new_form(r.af, rx, redirect) };

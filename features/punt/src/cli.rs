@@ -8,94 +8,47 @@ use crate::state::{Destination, Key, Punt};
 use cli::{Cell, Command, Error, Matches, Output, Result, Table, Writer, retval};
 use graph::World;
 use net::Interfaces;
+use net::args::{given_interface, interface};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 const REDIRECT: &str =
     "{add|del} rx {all|<interface:interface>} [via {drop | [<nexthop:ip>] <out:interface>}]";
-const REDIRECTS: &str = "Send what is punted to another router";
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set punt",
-        usage: "([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] [del] {all|<number:u16>})",
-        help: "Punt packets for us to a port, or of a protocol",
-        run: set,
-    },
-    Command {
-        path: "punt socket register",
-        usage: "{{exception <reason:word>} {socket <socket:string>} | ([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] {all|<number:u16>} {socket <socket:string>})}",
-        help: "Punt packets to a client's Unix datagram socket",
-        run: register,
-    },
-    Command {
-        path: "punt socket deregister",
-        usage: "{exception <reason:word> | ([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] {all|<number:u16>})}",
-        help: "Punt packets to a client's socket no longer",
-        run: deregister,
-    },
-    Command {
-        path: "show punt socket registrations",
-        usage: "[l4|ip|exception]",
-        help: "Sockets of clients, and what is punted to them",
-        run: sockets,
-    },
-    Command {
-        path: "show punt client",
-        usage: "",
-        help: "Sockets of clients that take reasons",
-        run: clients,
-    },
-    Command {
-        path: "show punt reasons",
-        usage: "",
-        help: "Reasons that packets are punted for",
-        run: reasons,
-    },
-    Command { path: "show punt db", usage: "", help: "All that is punted, and where to", run: db },
-    Command {
-        path: "show punt stats",
-        usage: "",
-        help: "Packets that were punted, by reason, and those to and from clients",
-        run: stats,
-    },
-    Command {
-        path: "ip punt redirect",
-        usage: REDIRECT,
-        help: REDIRECTS,
-        run: |w, m| set_redirect(w, m, false),
-    },
-    Command {
-        path: "ip6 punt redirect",
-        usage: REDIRECT,
-        help: REDIRECTS,
-        run: |w, m| set_redirect(w, m, true),
-    },
-    Command {
-        path: "show ip punt redirect",
-        usage: "",
-        help: "Where punted IPv4 packets are sent",
-        run: |w, _| redirects(w, false),
-    },
-    Command {
-        path: "show ip6 punt redirect",
-        usage: "",
-        help: "Where punted IPv6 packets are sent",
-        run: |w, _| redirects(w, true),
-    },
-    Command {
-        path: "ip punt policer",
-        usage: "[add|del] <index:u32>",
-        help: "Police punted packets: not built yet",
-        run: |_, _| no_policer(),
-    },
-    Command {
-        path: "ip6 punt policer",
-        usage: "[add|del] <index:u32>",
-        help: "Police punted packets: not built yet",
-        run: |_, _| no_policer(),
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Punt packets for us to a port, or of a protocol
+    "set punt", "([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] [del] {all|<number:u16>})" => set;
+    /// Punt packets to a client's Unix datagram socket
+    "punt socket register",
+    "{{exception <reason:word>} {socket <socket:string>} | ([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] {all|<number:u16>} {socket <socket:string>})}"
+        => register;
+    /// Punt packets to a client's socket no longer
+    "punt socket deregister",
+    "{exception <reason:word> | ([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] {all|<number:u16>})}"
+        => deregister;
+    /// Sockets of clients, and what is punted to them
+    "show punt socket registrations", "[l4|ip|exception]" => sockets;
+    /// Sockets of clients that take reasons
+    "show punt client" => clients;
+    /// Reasons that packets are punted for
+    "show punt reasons" => reasons;
+    /// All that is punted, and where to
+    "show punt db" => db;
+    /// Packets that were punted, by reason, and those to and from clients
+    "show punt stats" => stats;
+    /// Send what is punted to another router
+    "ip punt redirect", REDIRECT => |w, m| set_redirect(w, m, false);
+    /// Send what is punted to another router
+    "ip6 punt redirect", REDIRECT => |w, m| set_redirect(w, m, true);
+    /// Where punted IPv4 packets are sent
+    "show ip punt redirect" => |w, _| redirects(w, false);
+    /// Where punted IPv6 packets are sent
+    "show ip6 punt redirect" => |w, _| redirects(w, true);
+    /// Police punted packets: not built yet
+    "ip punt policer", "[add|del] <index:u32>" => |_, _| no_policer();
+    /// Police punted packets: not built yet
+    "ip6 punt policer", "[add|del] <index:u32>" => |_, _| no_policer();
+};
 
 fn no_policer() -> Result<Output> {
     Err(Error::unsupported("policers aren't built yet"))
@@ -103,9 +56,7 @@ fn no_policer() -> Result<Output> {
 
 fn key(w: &World, m: &Matches) -> Result<Key> {
     if m.has("reason") {
-        return control::find_reason(w, m.str("reason"))
-            .map(Key::Reason)
-            .map_err(|e| e.at(m.span("reason")));
+        return control::find_reason(w, m.str("reason")).map(Key::Reason).map_err(m.at("reason"));
     }
     let (v6, number) = (m.flag("ip6") || m.flag("ipv6"), m.opt::<u16>("number")?);
     if m.flag("protocol") {
@@ -116,26 +67,25 @@ fn key(w: &World, m: &Matches) -> Result<Key> {
     Ok(if m.flag("tcp") { Key::Tcp { v6, port: number } } else { Key::Udp { v6, port: number } })
 }
 
-fn set(w: &World, m: &Matches) -> Result<Output> {
+fn set(w: &World, m: &Matches) -> Result<()> {
     let key = key(w, m)?;
     if m.flag("del") {
         control::delete(w, key, false)?
     } else {
         control::add(w, key, Destination::Punt)?
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn register(w: &World, m: &Matches) -> Result<Output> {
+fn register(w: &World, m: &Matches) -> Result<()> {
     let path = PathBuf::from(m.str("socket"));
     control::register(w, key(w, m)?, &path)
         .map_err(|e| if e.is(retval::INVALID_VALUE) { e.at(m.span("socket")) } else { e })?;
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn deregister(w: &World, m: &Matches) -> Result<Output> {
-    control::delete(w, key(w, m)?, true)?;
-    Ok(Output::empty())
+fn deregister(w: &World, m: &Matches) -> Result<()> {
+    control::delete(w, key(w, m)?, true)
 }
 
 /// Lists the punted packets that `which` selects, and their destinations.
@@ -203,23 +153,19 @@ fn stats(w: &World, _: &Matches) -> Result<Output> {
     Ok(table.into())
 }
 
-fn set_redirect(w: &World, m: &Matches, v6: bool) -> Result<Output> {
-    let find = |name: &str| w.get::<Interfaces>().find(m.str(name)).map_err(|e| e.at(m.span(name)));
-    let rx = m.has("interface").then(|| find("interface")).transpose()?;
+fn set_redirect(w: &World, m: &Matches, v6: bool) -> Result<()> {
+    let rx = given_interface(w, m, "interface")?;
     if m.flag("del") {
-        redirect::delete(w, v6, rx)?;
-        return Ok(Output::empty());
+        return redirect::delete(w, v6, rx);
     }
     if m.flag("drop") {
-        redirect::add(w, v6, rx, None)?;
-        return Ok(Output::empty());
+        return redirect::add(w, v6, rx, None);
     }
     if !m.has("out") {
         return Err(Error::parse("expected `via' and where punted packets are sent"));
     }
     let nexthop: Option<IpAddr> = m.opt("nexthop")?;
-    redirect::add(w, v6, rx, Some(redirect::Via { tx: find("out")?, nexthop }))?;
-    Ok(Output::empty())
+    redirect::add(w, v6, rx, Some(redirect::Via { tx: interface(w, m, "out")?, nexthop }))
 }
 
 fn redirects(w: &World, v6: bool) -> Result<Output> {

@@ -7,7 +7,7 @@ use crate::toeplitz::{KEY, Key};
 use cli::{Command, Error, Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;
-use net::args::interface;
+use net::args::{given_interface, interface};
 use startup::value::{CoreList, Value};
 
 /// The usage of a kind of fields.
@@ -27,38 +27,21 @@ const CONFIG: &str = concat!(
     "] [l2-offset <offset:0-1024>] [threads <threads>] [with-main-thread] [rss-key <key>]"
 );
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "soft-rss config",
-        usage: CONFIG,
-        help: "Set how received packets of a device, or packets from a tunnel, are spread over threads",
-        run: config,
-    },
-    Command {
-        path: "soft-rss enable",
-        usage: "<interface:interface>",
-        help: "Spread received packets of a device, or packets from a tunnel, over threads by flow",
-        run: |w, m| done(w.get::<SoftRss>().enable(w, interface(w, m, "interface")?)),
-    },
-    Command {
-        path: "soft-rss disable",
-        usage: "<interface:interface>",
-        help: "Leave received packets of a device or tunnel on the thread where they come in",
-        run: |w, m| done(w.get::<SoftRss>().disable(w, interface(w, m, "interface")?)),
-    },
-    Command {
-        path: "soft-rss clear",
-        usage: "<interface:interface>",
-        help: "Remove the configuration of a device or tunnel",
-        run: |w, m| done(w.get::<SoftRss>().clear(w, interface(w, m, "interface")?)),
-    },
-    Command {
-        path: "show soft-rss",
-        usage: "[<interface:interface>]",
-        help: "Devices and tunnels whose packets are spread over threads",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Set how received packets of a device, or packets from a tunnel, are spread over threads
+    "soft-rss config", CONFIG => config;
+    /// Spread received packets of a device, or packets from a tunnel, over threads by flow
+    "soft-rss enable", "<interface:interface>"
+        => |w, m| done(w.get::<SoftRss>().enable(w, interface(w, m, "interface")?));
+    /// Leave received packets of a device or tunnel on the thread where they come in
+    "soft-rss disable", "<interface:interface>"
+        => |w, m| done(w.get::<SoftRss>().disable(w, interface(w, m, "interface")?));
+    /// Remove the configuration of a device or tunnel
+    "soft-rss clear", "<interface:interface>"
+        => |w, m| done(w.get::<SoftRss>().clear(w, interface(w, m, "interface")?));
+    /// Devices and tunnels whose packets are spread over threads
+    "show soft-rss", "[<interface:interface>]" => show;
+};
 
 fn done(result: Result<()>) -> Result<Output> {
     result.map(|()| Output::empty())
@@ -106,7 +89,7 @@ fn key(text: &str) -> Option<Key> {
 }
 
 fn show(w: &World, m: &Matches) -> Result<Output> {
-    let only = if m.has("interface") { Some(interface(w, m, "interface")?) } else { None };
+    let only = given_interface(w, m, "interface")?;
     let all = w.get::<SoftRss>().list().into_iter();
     let all = all.filter(move |(sw_if, ..)| only.is_none_or(|only| only == *sw_if));
     let table = Table::new()

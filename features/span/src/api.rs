@@ -5,7 +5,7 @@ use crate::control::{Directions, Span};
 use crate::mirror::Level;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 use net::api::InterfaceIndex;
 
 /// The module.
@@ -24,11 +24,10 @@ msg::messages! {
     /// Asks for the interfaces of which frames are copied.
     SwInterfaceSpanDump,
     /// An interface of which frames are copied, and one that copies leave by.
-    #[derive(Debug, PartialEq, Eq)]
     SwInterfaceSpanDetails,
 }
 
-fn enable_disable(w: &World, _: &Caller<'_, World>, r: SwInterfaceSpanEnableDisable) -> Result<()> {
+fn enable_disable(w: &World, r: SwInterfaceSpanEnableDisable) -> Result<()> {
     let SwInterfaceSpanEnableDisable { sw_if_index_from: from, sw_if_index_to: to, state, is_l2 } =
         r;
     if state.0 > SpanState::RX_TX.0 {
@@ -52,7 +51,6 @@ fn enable_disable(w: &World, _: &Caller<'_, World>, r: SwInterfaceSpanEnableDisa
 
 fn dump(
     w: &World,
-    _: &Caller<'_, World>,
     r: SwInterfaceSpanDump,
 ) -> Result<impl Iterator<Item = SwInterfaceSpanDetails> + use<>> {
     let level = Level::of(r.is_l2);

@@ -6,36 +6,30 @@ use crate::mirror::Level;
 use cli::{Command, Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;
+use net::args::interface;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set interface span",
-        usage: "<source:interface> {({destination <destination:interface>} [{both | rx | tx | disable}] [l2]) | (disable [l2])}",
-        help: "Copy frames of an interface to another one (port mirroring), at the device or while they are switched (l2)",
-        run: set,
-    },
-    Command {
-        path: "show interface span",
-        usage: "",
-        help: "Interfaces of which frames are copied, and to which ones",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Copy frames of an interface to another one (port mirroring), at the device or while they are
+    /// switched (l2)
+    "set interface span",
+    "<source:interface> {({destination <destination:interface>} [{both | rx | tx | disable}] [l2]) | (disable [l2])}"
+        => set;
+    /// Interfaces of which frames are copied, and to which ones
+    "show interface span" => show;
+};
 
-fn set(w: &World, m: &Matches) -> Result<Output> {
+fn set(w: &World, m: &Matches) -> Result<()> {
     let (interfaces, span) = (w.get::<Interfaces>(), w.get::<Span>());
     let level = Level::of(m.flag("l2"));
-    let from = interfaces.find(m.str("source")).map_err(|e| e.at(m.span("source")))?;
+    let from = interface(w, m, "source")?;
     if !m.has("destination") {
-        span.clear(w, level, from)?;
-        return Ok(Output::empty());
+        return span.clear(w, level, from);
     }
     let at = || m.span("destination");
     let to = interfaces.find(m.str("destination")).map_err(|e| e.at(at()))?;
     let (rx, tx, off) = (m.flag("rx"), m.flag("tx"), m.flag("disable"));
     let directions = Directions { rx: !tx && !off, tx: !rx && !off };
-    span.set(w, level, (from, to), directions).map_err(|e| e.at(at()))?;
-    Ok(Output::empty())
+    span.set(w, level, (from, to), directions).map_err(|e| e.at(at()))
 }
 
 fn show(w: &World, _: &Matches) -> Result<Output> {

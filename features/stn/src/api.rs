@@ -2,28 +2,27 @@
 //! Messages of the module `stn`.
 
 use crate::control::{Rule, Rules};
-use cli::Result;
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::{Address, InterfaceIndex};
 
 /// The module.
 pub static API: Module<World> = Module::plugin("stn", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: StnAddDelRule| -> Result<()> {
+    m.call(|w, r: StnAddDelRule| {
         let (rules, address) = (w.get::<Rules>(), r.ip_address.into());
         match r.is_add {
             true => rules.add(w, address, r.sw_if_index.existing(w)?),
             false => rules.delete(w, address),
         }
     });
-    m.dump(|w: &World, _: &Caller<'_, World>, _: StnRulesDump| -> Result<Vec<StnRulesDetails>> {
+    m.dump(|w, _: StnRulesDump| {
         let details = |rule: Rule| StnRulesDetails {
             ip_address: rule.address.into(),
             sw_if_index: rule.sw_if.into(),
         };
-        Ok(w.get::<Rules>().list().into_iter().map(details).collect())
+        Ok(w.get::<Rules>().list().into_iter().map(details).collect::<Vec<_>>())
     });
 }
 
@@ -33,6 +32,5 @@ msg::messages! {
     /// Asks for all rules.
     StnRulesDump,
     /// A rule.
-    #[derive(Debug, PartialEq, Eq)]
     StnRulesDetails,
 }

@@ -7,28 +7,18 @@ use graph::World;
 use net::Interfaces;
 use serde_json::json;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "stn rule",
-        usage: "({address <address:ip>} {interface <interface:interface>} [del])",
-        help: "Let punted packets to an address leave by an interface, or end that",
-        run: set,
-    },
-    Command {
-        path: "show stn rules",
-        usage: "",
-        help: "Addresses whose punted packets leave by an interface",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Let punted packets to an address leave by an interface, or end that
+    "stn rule", "({address <address:ip>} {interface <interface:interface>} [del])" => set;
+    /// Addresses whose punted packets leave by an interface
+    "show stn rules" => show;
+};
 
-fn set(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+fn set(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = net::args::interface(w, m, "interface")?;
     let (rules, address) = (w.get::<Rules>(), m.req("address")?);
     let done = if m.flag("del") { rules.delete(w, address) } else { rules.add(w, address, sw_if) };
-    done.map_err(|e| e.at(m.span("address")))?;
-    Ok(Output::empty())
+    done.map_err(m.at("address"))
 }
 
 fn show(w: &World, _: &Matches) -> Result<Output> {

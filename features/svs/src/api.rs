@@ -4,7 +4,7 @@
 use crate::control::Svs;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::Net;
 use net::api::{AddressFamily, InterfaceIndex, Prefix};
 use wire::{Ip4, Ip6};
@@ -13,29 +13,25 @@ use wire::{Ip4, Ip6};
 pub static API: Module<World> = Module::plugin("svs", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|_: &World, _: &Caller<'_, World>, _: SvsPluginGetVersion| -> Result<_> {
-        Ok(SvsPluginGetVersionReply { major: 1, minor: 0 })
-    });
+    m.call(|_, _: SvsPluginGetVersion| Ok(SvsPluginGetVersionReply { major: 1, minor: 0 }));
     m.call(
-        |w: &World, _: &Caller<'_, World>, r: SvsTableAddDel| {
+        |w, r: SvsTableAddDel| {
             if r.af.is_ip6() { table::<Ip6>(w, &r) } else { table::<Ip4>(w, &r) }
         },
     );
-    m.call(|w: &World, _: &Caller<'_, World>, r: SvsRouteAddDel| -> Result<()> {
-        match r.prefix.of::<Ip4>()? {
-            Some(prefix) => route::<Ip4>(w, &r, prefix),
-            None => match r.prefix.of::<Ip6>()? {
-                Some(prefix) => route::<Ip6>(w, &r, prefix),
-                None => Ok(()),
-            },
-        }
+    m.call(|w, r: SvsRouteAddDel| match r.prefix.of::<Ip4>()? {
+        Some(prefix) => route::<Ip4>(w, &r, prefix),
+        None => match r.prefix.of::<Ip6>()? {
+            Some(prefix) => route::<Ip6>(w, &r, prefix),
+            None => Ok(()),
+        },
     });
     m.call(
-        |w: &World, _: &Caller<'_, World>, r: SvsEnableDisable| {
+        |w, r: SvsEnableDisable| {
             if r.af.is_ip6() { enable::<Ip6>(w, &r) } else { enable::<Ip4>(w, &r) }
         },
     );
-    m.dump(|w: &World, _: &Caller<'_, World>, _: SvsDump| -> Result<Vec<SvsDetails>> {
+    m.dump(|w, _: SvsDump| {
         let mut all = details::<Ip4>(w, AddressFamily::Ip4);
         all.extend(details::<Ip6>(w, AddressFamily::Ip6));
         Ok(all)
@@ -46,7 +42,6 @@ msg::messages! {
     /// Asks for the version of this module.
     SvsPluginGetVersion,
     /// The version.
-    #[derive(Debug)]
     SvsPluginGetVersionReply,
     /// Creates or deletes a table of sources.
     SvsTableAddDel,
@@ -57,7 +52,6 @@ msg::messages! {
     /// Asks for the interfaces whose packets are selected.
     SvsDump,
     /// An interface whose packets are selected.
-    #[derive(Debug, PartialEq, Eq)]
     SvsDetails,
 }
 

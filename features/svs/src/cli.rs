@@ -8,36 +8,26 @@ use net::{Interfaces, Net};
 use std::net::IpAddr;
 use wire::{Address, Ip4, Ip6, Prefix};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "svs table",
-        usage: "([add|delete] [ip4|ip6] {table-id <table:u32>})",
-        help: "Create or delete a table of sources, whose routes lead to other tables",
-        run: table,
-    },
-    Command {
-        path: "svs route",
-        usage: "([add|delete] <prefix:prefix> {table-id <table:u32>} [src-table-id <to:u32>])",
-        help: "Let packets from these sources be looked up in a table",
-        run: route,
-    },
-    Command {
-        path: "svs enable",
-        usage: "([enable|disable] [ip4|ip6] {table-id <table:u32>} <interface:interface>)",
-        help: "Select the tables of an interface's packets by their sources",
-        run: enable,
-    },
-    Command { path: "show svs", usage: "", help: "Tables by the source of packets", run: show },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Create or delete a table of sources, whose routes lead to other tables
+    "svs table", "([add|delete] [ip4|ip6] {table-id <table:u32>})" => table;
+    /// Let packets from these sources be looked up in a table
+    "svs route",
+    "([add|delete] <prefix:prefix> {table-id <table:u32>} [src-table-id <to:u32>])" => route;
+    /// Select the tables of an interface's packets by their sources
+    "svs enable",
+    "([enable|disable] [ip4|ip6] {table-id <table:u32>} <interface:interface>)" => enable;
+    /// Tables by the source of packets
+    "show svs" => show;
+};
 
-fn table(w: &World, m: &Matches) -> Result<Output> {
+fn table(w: &World, m: &Matches) -> Result<()> {
     fn set<F: Net>(w: &World, m: &Matches) -> Result<()> {
         let (svs, id) = (w.get::<Svs<F>>(), m.req("table")?);
         if m.flag("delete") { svs.delete_table(w, id) } else { svs.add_table(w, id) }
     }
     let done = if m.flag("ip6") { set::<Ip6>(w, m) } else { set::<Ip4>(w, m) };
-    done.map_err(|e| e.at(m.span("table")))?;
-    Ok(Output::empty())
+    done.map_err(m.at("table"))
 }
 
 fn route(w: &World, m: &Matches) -> Result<Output> {
@@ -62,16 +52,14 @@ fn prefix<A: Address>(m: &Matches, addr: A, len: u8) -> Result<Prefix<A>> {
     Prefix::new(addr, len).ok_or_else(wrong)
 }
 
-fn enable(w: &World, m: &Matches) -> Result<Output> {
+fn enable(w: &World, m: &Matches) -> Result<()> {
     fn set<F: Net>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<()> {
         let (svs, id) = (w.get::<Svs<F>>(), m.req("table")?);
         if m.flag("disable") { svs.disable(w, sw_if, id) } else { svs.enable(w, sw_if, id) }
     }
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if = net::args::interface(w, m, "interface")?;
     let done = if m.flag("ip6") { set::<Ip6>(w, m, sw_if) } else { set::<Ip4>(w, m, sw_if) };
-    done.map_err(|e| e.at(m.span("table")))?;
-    Ok(Output::empty())
+    done.map_err(m.at("table"))
 }
 
 /// A part of `show svs`.

@@ -23,7 +23,7 @@ pub fn named(world: &World, m: &Matches, what: &str) -> Result<Option<NodeInfo>,
     if !m.has(what) {
         return Ok(None);
     }
-    control::node(world, m.str(what)).map(Some).map_err(|e| e.at(m.span(what)))
+    control::node(world, m.str(what)).map(Some).map_err(m.at(what))
 }
 
 pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {

@@ -4,7 +4,7 @@
 use crate::control::{Endpoint, Teib};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::{Address, InterfaceIndex};
 
 /// The module.
@@ -26,7 +26,7 @@ msg::messages! {
     TeibDetails,
 }
 
-fn add_del(w: &World, _: &Caller<'_, World>, r: TeibEntryAddDel) -> Result<()> {
+fn add_del(w: &World, r: TeibEntryAddDel) -> Result<()> {
     let TeibEntry { sw_if_index, peer, nh, nh_table_id } = r.entry;
     let (teib, sw_if) = (w.get::<Teib>(), sw_if_index.existing(w)?);
     if r.is_add == 0 {
@@ -35,7 +35,7 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: TeibEntryAddDel) -> Result<()> {
     teib.add(w, sw_if, peer.into(), Endpoint { nexthop: nh.into(), table: nh_table_id })
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, _: TeibDump) -> Result<Vec<TeibDetails>> {
+fn dump(w: &World, _: TeibDump) -> Result<Vec<TeibDetails>> {
     let entry = |(sw_if, peer, to): (_, std::net::IpAddr, Endpoint)| TeibEntry {
         sw_if_index: InterfaceIndex::from(sw_if),
         peer: peer.into(),

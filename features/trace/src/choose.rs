@@ -12,7 +12,7 @@ pub const SET_FUNCTION: Command<World> = Command {
     usage: "<function:word>",
     help: "Choose what decides which packets are traced",
     run: |w, m| {
-        let function = Function::find(m.str("function")).map_err(|e| e.at(m.span("function")))?;
+        let function = Function::find(m.str("function")).map_err(m.at("function"))?;
         control::set_function(w, function)?;
         Ok(Output::empty())
     },
@@ -30,7 +30,7 @@ pub const SET_PCAP: Command<World> = Command {
     usage: "<function:word>",
     help: "Choose what decides which packets a capture with a bare `filter' takes",
     run: |w, m| {
-        let function = Function::find(m.str("function")).map_err(|e| e.at(m.span("function")))?;
+        let function = Function::find(m.str("function")).map_err(m.at("function"))?;
         pcap::set_function(w, function);
         Ok(Output::empty())
     },

@@ -9,87 +9,55 @@ use graph::World;
 use net::Interfaces;
 use serde_json::json;
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "trace add",
-        usage: "<node:input> <count:u32> [filter] [verbose]",
-        help: "Trace the next packets that a node brings in or gets, from there on, on each thread; while a node that is no input \
-               waits for them, the super-path leaves all packets to the nodes",
-        run: |w, m| {
-            let (node, filter) = (m.str("node"), m.flag("filter"));
-            control::add(w, node, m.req("count")?, filter).map_err(|e| e.at(m.span("node")))?;
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "show trace",
-        usage: "[max <max:u32>]",
-        help: "The traces there are: every node that a packet passed, and what it told",
-        run: show::show,
-    },
-    Command {
-        path: "clear trace",
-        usage: "",
-        help: "Forget all traces, and those asked for",
-        run: |w, _| Ok(control::clear(w).then(|_| Ok(Output::empty()))),
-    },
-    Command {
-        path: "trace filter",
-        usage: "{clear|none|interface <interface:interface>|{include|exclude} <node:node> <count:u32>}",
-        help: "Trace only packets of an interface; show only traces that passed a node, or didn't; clear: all filters",
-        run: trace_filter,
-    },
-    choose::SET_FUNCTION,
-    choose::SHOW_FUNCTION,
-    choose::SET_PCAP,
-    choose::SHOW_PCAP,
-    stamp::SET_FORMAT,
-    stamp::SHOW_FORMAT,
-    Command {
-        path: "show trace filter",
-        usage: "",
-        help: "The filters of traces",
-        run: show_filter,
-    },
-    Command {
-        path: "set bpf trace filter",
-        usage: "{del [<expression:block>]|[no-optimize] {<expression:block>|<expression:rest>}}",
-        help: "Trace only packets that an expression of pcap-filter(7) describes",
-        run: bpf_filter,
-    },
-    Command {
-        path: "show bpf trace filter",
-        usage: "",
-        help: "The expression that traced packets fit, and the program that it became",
-        run: show_program,
-    },
-    Command {
-        path: "pcap trace",
-        usage: "[rx] [tx] [drop] [off] [status] [max <max:u64>] [intfc <interface:interface>] [file <file:string>] \
-                [max-bytes-per-pkt <bytes:32-65535>] [filter [<expression:block>|<expression:string>]] \
-                [error {<node:block> <reason> | <reason>}] \
-                [preallocate-data] [free-data]",
-        help: "Write packets that come in, leave or are dropped to a pcapng file; another capture may run beside it if it has \
-               other directions",
-        run: pcap_trace,
-    },
-    Command {
-        path: "pcap dispatch trace",
-        usage: "[on] [off] [status] [max <max:u64>] [file <file:string>] [max-bytes-per-pkt <bytes:32-65535>] \
-                [buffer-trace <node:input> <count:u32>]",
-        help: "Write packets in front of each node to a pcapng file, which Wireshark shows with the nodes' names",
-        run: pcap_dispatch,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Trace the next packets that a node brings in or gets, from there on, on each thread; while a
+    /// node that is no input waits for them, the super-path leaves all packets to the nodes
+    "trace add", "<node:input> <count:u32> [filter] [verbose]" => |w, m| {
+        let (node, filter) = (m.str("node"), m.flag("filter"));
+        control::add(w, node, m.req("count")?, filter).map_err(m.at("node"))?;
+        Ok(Output::empty())
+    };
+    /// The traces there are: every node that a packet passed, and what it told
+    "show trace", "[max <max:u32>]" => show::show;
+    /// Forget all traces, and those asked for
+    "clear trace" => |w, _| Ok(control::clear(w).then(|_| Ok(Output::empty())));
+    /// Trace only packets of an interface; show only traces that passed a node, or didn't; clear:
+    /// all filters
+    "trace filter",
+    "{clear|none|interface <interface:interface>|{include|exclude} <node:node> <count:u32>}"
+        => trace_filter;
+    { choose::SET_FUNCTION };
+    { choose::SHOW_FUNCTION };
+    { choose::SET_PCAP };
+    { choose::SHOW_PCAP };
+    { stamp::SET_FORMAT };
+    { stamp::SHOW_FORMAT };
+    /// The filters of traces
+    "show trace filter" => show_filter;
+    /// Trace only packets that an expression of pcap-filter(7) describes
+    "set bpf trace filter",
+    "{del [<expression:block>]|[no-optimize] {<expression:block>|<expression:rest>}}" => bpf_filter;
+    /// The expression that traced packets fit, and the program that it became
+    "show bpf trace filter" => show_program;
+    /// Write packets that come in, leave or are dropped to a pcapng file; another capture may run
+    /// beside it if it has other directions
+    "pcap trace",
+    "[rx] [tx] [drop] [off] [status] [max <max:u64>] [intfc <interface:interface>] [file <file:string>] \
+     [max-bytes-per-pkt <bytes:32-65535>] [filter [<expression:block>|<expression:string>]] \
+     [error {<node:block> <reason> | <reason>}] \
+     [preallocate-data] [free-data]" => pcap_trace;
+    /// Write packets in front of each node to a pcapng file, which Wireshark shows with the nodes'
+    /// names
+    "pcap dispatch trace",
+    "[on] [off] [status] [max <max:u64>] [file <file:string>] [max-bytes-per-pkt <bytes:32-65535>] \
+     [buffer-trace <node:input> <count:u32>]" => pcap_dispatch;
+};
 
-fn trace_filter(world: &World, m: &Matches) -> Result<Output, Error> {
+fn trace_filter(world: &World, m: &Matches) -> Result<(), Error> {
     if m.flag("clear") {
         control::clear_filters(world)?;
     } else if m.flag("interface") {
-        let interface = world
-            .get::<Interfaces>()
-            .find(m.str("interface"))
-            .map_err(|e| e.at(m.span("interface")))?;
+        let interface = net::args::interface(world, m, "interface")?;
         control::set_interface(world, Some(interface))?;
     } else if m.flag("none") {
         control::set_passed(world, None)?;
@@ -105,17 +73,16 @@ fn trace_filter(world: &World, m: &Matches) -> Result<Output, Error> {
         let passed = NodeFilter { include: m.flag("include"), node, count: m.req("count")? };
         control::set_passed(world, Some(passed))?;
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn bpf_filter(world: &World, m: &Matches) -> Result<Output, Error> {
+fn bpf_filter(world: &World, m: &Matches) -> Result<(), Error> {
     let expression = (!m.flag("del")).then(|| Expression {
         // Scripts put it into two pairs of braces; expressions have none of their own.
         text: m.str("expression").trim_matches(['{', '}', ' ']).to_string(),
         optimize: !m.flag("no-optimize"),
     });
-    control::set_expression(world, expression).map_err(|e| e.at(m.span("expression")))?;
-    Ok(Output::empty())
+    control::set_expression(world, expression).map_err(m.at("expression"))
 }
 
 fn show_filter(world: &World, _: &Matches) -> Result<Output, Error> {
@@ -175,7 +142,7 @@ fn pcap_dispatch(world: &World, m: &Matches) -> Result<Output, Error> {
     let traced = if m.has("node") { Some((m.str("node"), m.req("count")?)) } else { None };
     if let Some((node, count)) = traced {
         // All of it or nothing.
-        control::check(world, node, count).map_err(|e| e.at(m.span("node")))?;
+        control::check(world, node, count).map_err(m.at("node"))?;
     }
     let said = pcap::start(world, plan)?;
     if let Some((node, count)) = traced {
@@ -215,7 +182,7 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
     }
     let interface = match m.str("interface") {
         "" | "any" => None,
-        name => Some(world.get::<Interfaces>().find(name).map_err(|e| e.at(m.span("interface")))?),
+        name => Some(world.get::<Interfaces>().find(name).map_err(m.at("interface"))?),
     };
     let own = m
         .has("expression")

@@ -6,12 +6,10 @@ use cli::{Cell, Command, Error, Matches, Output, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 
-pub const COMMANDS: &[Command<World>] = &[Command {
-    path: "show tunnel mtu",
-    usage: "",
-    help: "Tunnels whose MTU follows the path of their outer packets",
-    run: show,
-}];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Tunnels whose MTU follows the path of their outer packets
+    "show tunnel mtu" => show;
+};
 
 fn show(w: &World, _: &Matches) -> Result<Output, Error> {
     let table = Table::new().left("Interface").left("Other end").right("Egress").right("Path");

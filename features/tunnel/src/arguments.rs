@@ -24,7 +24,7 @@ impl Argument for TunnelEndpoints {
         let table = m.opt("table")?.unwrap_or(0);
         if m.has("group") {
             let by = world.get::<Interfaces>().find(m.str("interface"));
-            let by = by.map_err(|e| e.at(m.span("interface")))?;
+            let by = by.map_err(m.at("interface"))?;
             return Ok(Some(Self {
                 remote: m.req("group")?,
                 group_interface: Some(by),

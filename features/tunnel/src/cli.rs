@@ -105,10 +105,9 @@ pub fn create<K: Declared>(w: &World, m: &Matches) -> Result<Output> {
 ///
 /// # Errors
 /// An interface that isn't there, or is another one (−2).
-pub fn delete<K: Declared>(w: &World, m: &Matches) -> Result<Output> {
+pub fn delete<K: Declared>(w: &World, m: &Matches) -> Result<()> {
     let sw_if = w.get::<Interfaces>().named_or_numbered(m)?;
-    w.get::<Tunnels<K>>().delete(w, sw_if)?;
-    Ok(Output::empty())
+    w.get::<Tunnels<K>>().delete(w, sw_if)
 }
 
 /// Shows all tunnels of a kind, or the one of `<interface:interface>`.
@@ -116,12 +115,8 @@ pub fn delete<K: Declared>(w: &World, m: &Matches) -> Result<Output> {
 /// # Errors
 /// An interface that isn't there (−2).
 pub fn show<K: Declared>(w: &World, m: &Matches) -> Result<Output> {
-    let all = if m.has("interface") {
-        let named = w.get::<Interfaces>().find(m.str("interface"));
-        vec![named.map_err(|e| e.at(m.span("interface")))?]
-    } else {
-        w.get::<Tunnels<K>>().interfaces()
-    };
+    let only = net::args::given_interface(w, m, "interface")?;
+    let all = only.map_or_else(|| w.get::<Tunnels<K>>().interfaces(), |one| vec![one]);
     Ok(list(all, K::NONE, show_one::<K>))
 }
 
@@ -193,7 +188,7 @@ pub const fn bypass_ip4<K: Datagrams>(path: &'static str, help: &'static str) ->
         path,
         usage: "<interface:interface> [del]",
         help,
-        run: |w, m| set_bypass::<K>(w, m, false),
+        run: |w, m| set_bypass::<K>(w, m, false).map(Output::from),
     }
 }
 
@@ -203,15 +198,13 @@ pub const fn bypass_ip6<K: Datagrams>(path: &'static str, help: &'static str) ->
         path,
         usage: "<interface:interface> [del]",
         help,
-        run: |w, m| set_bypass::<K>(w, m, true),
+        run: |w, m| set_bypass::<K>(w, m, true).map(Output::from),
     }
 }
 
-fn set_bypass<K: Datagrams>(w: &World, m: &Matches, is_v6: bool) -> Result<Output> {
-    let named = w.get::<Interfaces>().find(m.str("interface"));
-    let sw_if = named.map_err(|e| e.at(m.span("interface")))?;
-    w.get::<BypassInterfaces<K>>().set(w, sw_if, is_v6, !m.flag("del"))?;
-    Ok(Output::empty())
+fn set_bypass<K: Datagrams>(w: &World, m: &Matches, is_v6: bool) -> Result<()> {
+    let sw_if = net::args::interface(w, m, "interface")?;
+    w.get::<BypassInterfaces<K>>().set(w, sw_if, is_v6, !m.flag("del"))
 }
 
 /// Writes the commands of [`bypass_ip4`] and [`bypass_ip6`].

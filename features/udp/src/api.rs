@@ -4,7 +4,7 @@
 use crate::control::{Encapsulation, PayloadProtocol, Udp};
 use cli::{Error, Result, retval};
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::Address;
 use wire::{Ip4, Ip6};
 
@@ -23,9 +23,6 @@ msg::messages! {
     UdpEncap,
     /// Creates an encapsulation. The server chooses its number.
     UdpEncapAdd,
-    /// The number of the new encapsulation.
-    #[derive(Debug, PartialEq, Eq)]
-    UdpEncapAddReply,
     /// Deletes an encapsulation.
     UdpEncapDel,
     /// Asks for all encapsulations.
@@ -40,7 +37,7 @@ msg::messages! {
     UdpDecapAddDel,
 }
 
-fn add(w: &World, _: &Caller<'_, World>, r: UdpEncapAdd) -> Result<UdpEncapAddReply> {
+fn add(w: &World, r: UdpEncapAdd) -> Result<u32> {
     let UdpEncap { table_id, src_port, dst_port, src_ip, dst_ip, .. } = r.udp_encap;
     let encap = Encapsulation {
         source: src_ip.into(),
@@ -49,14 +46,14 @@ fn add(w: &World, _: &Caller<'_, World>, r: UdpEncapAdd) -> Result<UdpEncapAddRe
         destination_port: dst_port,
         table: table_id,
     };
-    Ok(UdpEncapAddReply { id: w.get::<Udp>().add(w, None, encap)? })
+    w.get::<Udp>().add(w, None, encap)
 }
 
-fn delete(w: &World, _: &Caller<'_, World>, r: UdpEncapDel) -> Result<()> {
+fn delete(w: &World, r: UdpEncapDel) -> Result<()> {
     w.get::<Udp>().delete(w, r.id)
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, _: UdpEncapDump) -> Result<Vec<UdpEncapDetails>> {
+fn dump(w: &World, _: UdpEncapDump) -> Result<Vec<UdpEncapDetails>> {
     let details = |(id, encap): (u32, Encapsulation)| UdpEncapDetails {
         udp_encap: UdpEncap {
             table_id: encap.table,
@@ -70,7 +67,7 @@ fn dump(w: &World, _: &Caller<'_, World>, _: UdpEncapDump) -> Result<Vec<UdpEnca
     Ok(w.get::<Udp>().list().into_iter().map(details).collect())
 }
 
-fn decap(w: &World, _: &Caller<'_, World>, r: UdpDecapAddDel) -> Result<()> {
+fn decap(w: &World, r: UdpDecapAddDel) -> Result<()> {
     let UdpDecap { is_ip4, port, next_proto } = r.udp_decap;
     let udp = w.get::<Udp>();
     let inside = match next_proto {

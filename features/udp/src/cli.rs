@@ -8,39 +8,23 @@ use serde_json::json;
 use std::fmt::Write;
 use wire::{Ip4, Ip6};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "udp encap add",
-        usage: "[id <id:u32>] <source:ip> <destination:ip> <port:u16> [<port2:u16>] [src-port-is-entropy] \
-                [table-id <table:u32>]",
-        help: "Make an encapsulation that routes can lead to: addresses, source port if any, destination port",
-        run: add,
-    },
-    Command {
-        path: "udp encap del",
-        usage: "[id] <id:u32>",
-        help: "Delete an encapsulation; routes that lead to it go on",
-        run: delete,
-    },
-    Command {
-        path: "show udp encap",
-        usage: "[<id:u32>]",
-        help: "Encapsulations that routes can lead to",
-        run: show,
-    },
-    Command {
-        path: "udp decap add",
-        usage: "{ipv4|ipv6} <port:u16> next-proto <inside:ip4|ip6|mpls>",
-        help: "Take packets out of the datagrams to a port",
-        run: |w, m| port(w, m, true),
-    },
-    Command {
-        path: "udp decap del",
-        usage: "{ipv4|ipv6} <port:u16> [next-proto <inside:ip4|ip6|mpls>]",
-        help: "Take no packets out of the datagrams to a port any more",
-        run: |w, m| port(w, m, false),
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an encapsulation that routes can lead to: addresses, source port if any, destination
+    /// port
+    "udp encap add",
+    "[id <id:u32>] <source:ip> <destination:ip> <port:u16> [<port2:u16>] [src-port-is-entropy] \
+     [table-id <table:u32>]" => add;
+    /// Delete an encapsulation; routes that lead to it go on
+    "udp encap del", "[id] <id:u32>" => delete;
+    /// Encapsulations that routes can lead to
+    "show udp encap", "[<id:u32>]" => show;
+    /// Take packets out of the datagrams to a port
+    "udp decap add",
+    "{ipv4|ipv6} <port:u16> next-proto <inside:ip4|ip6|mpls>" => |w, m| port(w, m, true);
+    /// Take no packets out of the datagrams to a port any more
+    "udp decap del",
+    "{ipv4|ipv6} <port:u16> [next-proto <inside:ip4|ip6|mpls>]" => |w, m| port(w, m, false);
+};
 
 fn add(w: &World, m: &Matches) -> Result<Output> {
     let (first, second): (u16, Option<u16>) = (m.req("port")?, m.opt("port2")?);
@@ -72,9 +56,8 @@ fn add(w: &World, m: &Matches) -> Result<Output> {
     Ok(output)
 }
 
-fn delete(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Udp>().delete(w, m.req("id")?).map_err(|e| e.at(m.span("id")))?;
-    Ok(Output::empty())
+fn delete(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Udp>().delete(w, m.req("id")?).map_err(m.at("id"))
 }
 
 /// Writes one encapsulation, in VPP's format or as JSON.
@@ -114,7 +97,7 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
     let udp = w.get::<Udp>();
     let mut all = udp.list();
     if let Some(id) = m.opt("id")? {
-        all = vec![(id, udp.find(id).map_err(|e| e.at(m.span("id")))?)];
+        all = vec![(id, udp.find(id).map_err(m.at("id"))?)];
     }
     Ok(Output::list(all, |w: &World, one, out: &mut Writer| {
         line(w, one, out);
@@ -122,7 +105,7 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
     }))
 }
 
-fn port(w: &World, m: &Matches, on: bool) -> Result<Output> {
+fn port(w: &World, m: &Matches, on: bool) -> Result<()> {
     let inside = match m.str("inside") {
         "mpls" => return Err(Error::unsupported("MPLS isn't built yet").at(m.span("inside"))),
         "ip6" => PayloadProtocol::Ip6,
@@ -135,6 +118,5 @@ fn port(w: &World, m: &Matches, on: bool) -> Result<Output> {
         (false, false) => udp.remove_port::<Ip4>(w, number),
         (true, false) => udp.remove_port::<Ip6>(w, number),
     };
-    done.map_err(|e| e.at(m.span("port")))?;
-    Ok(Output::empty())
+    done.map_err(m.at("port"))
 }

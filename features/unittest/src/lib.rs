@@ -15,7 +15,7 @@ mod stats;
 #[cfg(feature = "tests")]
 mod tests;
 
-use cli::{Command, Error, Matches, Output};
+use cli::{Error, Matches, Output};
 use graph::{Feature, NodeDef, Plugin, StateDef, World, rank};
 use net::Interfaces;
 use wire::{Ip4, Ip6};
@@ -42,75 +42,37 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "ip6-unicast", node: "punt-test-ip6", before: &[rank::BYPASS], after: &[] },
     ],
     start: |world| punt::start(world),
-    cli: &[
-        Command {
-            path: "test punt",
-            usage: "<interface:interface> [<address:ip>]",
-            help: "Punt what comes in there from 1.1.1.1 to 1.1.1.2, or from 1::1 to 1::2; with an address, send what is punted to \
-                   that neighbour as well",
-            run: punt::test,
-        },
-        Command {
-            path: "test interface link-state",
-            usage: "<interface:interface> {up | down}",
-            help: "Set the link of an interface up or down, as its device would",
-            run: link_state,
-        },
-        Command {
-            path: "test log",
-            usage: "<level:emerg|alert|crit|err|error|warn|notice|info|debug> <class> <subclass> <message:rest>",
-            help: "Write a line to the log",
-            run: log_line,
-        },
-        Command {
-            path: "test counter",
-            usage: "{simple | combined} expand",
-            help: "Count while a counter grows, and look whether a client sees it all",
-            run: selftest::counter,
-        },
-        Command {
-            path: "test time",
-            usage: "[monotonicity | discontinuity | barrier | all]",
-            help: "Look on every thread whether the clock goes back; with `discontinuity' it is moved on by a millisecond",
-            run: selftest::time,
-        },
-        Command {
-            path: "test api internal",
-            usage: "",
-            help: "Connect to the binary API from inside, and ask something",
-            run: selftest::api,
-        },
-        Command {
-            path: "test stats ring-buffer-gen",
-            usage: "<name> <count:u32> <interval:u32> [<size:1-65536>]",
-            help: "Write entries (a number and the time) to a ring of the stats segment, one every interval of microseconds",
-            run: stats::ring,
-        },
-        Command {
-            path: "test stats ring-buffer-show-schema",
-            usage: "<name>",
-            help: "Describe the entries of a ring of the stats segment",
-            run: stats::show_schema,
-        },
-        Command {
-            path: "test stats ring-buffer-test-schema",
-            usage: "<name>",
-            help: "Read what a ring of the stats segment says of its entries, as a client does",
-            run: stats::test_schema,
-        },
-        Command {
-            path: "test stats histogram-gen",
-            usage: "<name> <count:u32> <interval:u32> [<lowest:0-63> [<bins:1-64>]]",
-            help: "Count values in a histogram of the stats segment, one every interval of microseconds",
-            run: stats::histogram,
-        },
-        Command {
-            path: "test stats histogram-clear",
-            usage: "<name>",
-            help: "Take a histogram out of the stats segment",
-            run: stats::clear_histogram,
-        },
-    ],
+    cli: ::cli::commands! {
+        /// Punt what comes in there from 1.1.1.1 to 1.1.1.2, or from 1::1 to 1::2; with an address,
+        /// send what is punted to that neighbour as well
+        "test punt", "<interface:interface> [<address:ip>]" => punt::test;
+        /// Set the link of an interface up or down, as its device would
+        "test interface link-state", "<interface:interface> {up | down}" => link_state;
+        /// Write a line to the log
+        "test log",
+        "<level:emerg|alert|crit|err|error|warn|notice|info|debug> <class> <subclass> <message:rest>"
+            => log_line;
+        /// Count while a counter grows, and look whether a client sees it all
+        "test counter", "{simple | combined} expand" => selftest::counter;
+        /// Look on every thread whether the clock goes back; with `discontinuity' it is moved on by
+        /// a millisecond
+        "test time", "[monotonicity | discontinuity | barrier | all]" => selftest::time;
+        /// Connect to the binary API from inside, and ask something
+        "test api internal" => selftest::api;
+        /// Write entries (a number and the time) to a ring of the stats segment, one every interval
+        /// of microseconds
+        "test stats ring-buffer-gen",
+        "<name> <count:u32> <interval:u32> [<size:1-65536>]" => stats::ring;
+        /// Describe the entries of a ring of the stats segment
+        "test stats ring-buffer-show-schema", "<name>" => stats::show_schema;
+        /// Read what a ring of the stats segment says of its entries, as a client does
+        "test stats ring-buffer-test-schema", "<name>" => stats::test_schema;
+        /// Count values in a histogram of the stats segment, one every interval of microseconds
+        "test stats histogram-gen",
+        "<name> <count:u32> <interval:u32> [<lowest:0-63> [<bins:1-64>]]" => stats::histogram;
+        /// Take a histogram out of the stats segment
+        "test stats histogram-clear", "<name>" => stats::clear_histogram;
+    },
     transient: &[
         ("test api", "tries what is there"),
         ("test counter", "the same"),
@@ -127,7 +89,7 @@ pub static PLUGIN: Plugin = Plugin {
 
 fn link_state(world: &World, m: &Matches) -> Result<Output, Error> {
     let interfaces = world.get::<Interfaces>();
-    let sw_if = interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if = interfaces.find(m.str("interface")).map_err(m.at("interface"))?;
     interfaces.set_link(world, sw_if, m.flag("up"))?;
     Ok(Output::empty())
 }

@@ -148,7 +148,7 @@ fn reason_name<F: Ip>() -> &'static str {
 
 pub fn test(world: &World, m: &Matches) -> Result<Output, Error> {
     let interfaces = world.get::<Interfaces>();
-    let sw_if = interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if = interfaces.find(m.str("interface")).map_err(m.at("interface"))?;
     let Some(nexthop) = m.opt::<IpAddr>("address")? else {
         for v6 in [false, true] {
             let (arc, node) = (filled("{ip}-unicast", v6), filled("punt-test-{ip}", v6));

@@ -4,19 +4,15 @@
 use crate::control::{self, Check, CheckSettings, Mode, Urpf};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages, Module};
-use net::api::{AddressFamily, InterfaceIndex};
+use msg::{Messages, Module};
+use net::api::{AddressFamily, InterfaceIndex, given};
 
 /// The module.
 pub static API: Module<World> = Module::plugin("urpf", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: UrpfUpdate| {
-        update(w, r.sw_if_index, r.af, r.is_input, r.mode, u32::MAX)
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: UrpfUpdateV2| {
-        update(w, r.sw_if_index, r.af, r.is_input, r.mode, r.table_id)
-    });
+    m.call(|w, r: UrpfUpdate| update(w, r.sw_if_index, r.af, r.is_input, r.mode, u32::MAX));
+    m.call(|w, r: UrpfUpdateV2| update(w, r.sw_if_index, r.af, r.is_input, r.mode, r.table_id));
     m.dump(dump);
 }
 
@@ -62,15 +58,11 @@ fn update(
     table: u32,
 ) -> Result<()> {
     let check = Check { sw_if: sw_if.existing(w)?, v6: af.is_ip6(), rx };
-    let table = (table != u32::MAX).then_some(table);
+    let table = given(table);
     control::set(w, check, CheckSettings { mode: mode.into(), table, ..CheckSettings::default() })
 }
 
-fn dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: UrpfInterfaceDump,
-) -> Result<Vec<UrpfInterfaceDetails>> {
+fn dump(w: &World, r: UrpfInterfaceDump) -> Result<Vec<UrpfInterfaceDetails>> {
     let only = r.sw_if_index.existing_or_all(w)?;
     let all = w.get::<Urpf>().list().into_iter();
     let all = all.filter(|(check, ..)| only.is_none_or(|sw_if| sw_if == check.sw_if));

@@ -5,34 +5,24 @@ use crate::control::{self, Check, CheckSettings, Mode, Urpf};
 use cli::{Cell, Command, Matches, Output, Result, Table, Writer, retval};
 use graph::World;
 use net::Interfaces;
+use net::args::given_interface;
 use serde_json::json;
 use std::net::IpAddr;
 use wire::{Ip4Prefix, Ip6Prefix};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set urpf",
-        usage: "([ip4|ip6] [rx|tx] [off|strict|loose] [allow-default|deny-default] <interface:interface> [table <table:u32>])",
-        help: "Drop packets whose source has no route, or none by this interface",
-        run: set,
-    },
-    Command {
-        path: "set urpf-accept",
-        usage: "([table <table:u32>] [add|del] <prefix:prefix>)",
-        help: "Let sources of a network pass whatever their routes say",
-        run: accept,
-    },
-    Command {
-        path: "show urpf",
-        usage: "[<interface:interface>]",
-        help: "Where sources are checked",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Drop packets whose source has no route, or none by this interface
+    "set urpf",
+    "([ip4|ip6] [rx|tx] [off|strict|loose] [allow-default|deny-default] <interface:interface> [table <table:u32>])"
+        => set;
+    /// Let sources of a network pass whatever their routes say
+    "set urpf-accept", "([table <table:u32>] [add|del] <prefix:prefix>)" => accept;
+    /// Where sources are checked
+    "show urpf", "[<interface:interface>]" => show;
+};
 
-fn set(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+fn set(w: &World, m: &Matches) -> Result<()> {
+    let sw_if = net::args::interface(w, m, "interface")?;
     let mode = match () {
         () if m.flag("off") => Mode::Off,
         () if m.flag("loose") => Mode::Loose,
@@ -41,11 +31,10 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
     let check = Check { sw_if, v6: m.flag("ip6"), rx: !m.flag("tx") };
     let how = CheckSettings { mode, table: m.opt("table")?, deny_default: m.flag("deny-default") };
     let set = control::set(w, check, how);
-    set.map_err(|e| if e.is(retval::NO_SUCH_FIB) { e.at(m.span("table")) } else { e })?;
-    Ok(Output::empty())
+    set.map_err(|e| if e.is(retval::NO_SUCH_FIB) { e.at(m.span("table")) } else { e })
 }
 
-fn accept(w: &World, m: &Matches) -> Result<Output> {
+fn accept(w: &World, m: &Matches) -> Result<()> {
     let text = m.str("prefix");
     let prefix = match text.contains(':') {
         true => text.parse::<Ip6Prefix>().ok().map(|p| (IpAddr::from(p.addr()), p.len())),
@@ -53,13 +42,12 @@ fn accept(w: &World, m: &Matches) -> Result<Output> {
     };
     let prefix =
         prefix.ok_or_else(|| cli::Error::parse("expected a prefix").at(m.span("prefix")))?;
-    control::accept(w, m.opt("table")?.unwrap_or(0), prefix, !m.flag("del"))?;
-    Ok(Output::empty())
+    control::accept(w, m.opt("table")?.unwrap_or(0), prefix, !m.flag("del"))
 }
 
 fn show(w: &World, m: &Matches) -> Result<Output> {
     let interfaces = w.get::<Interfaces>();
-    let only = m.has("interface").then(|| interfaces.find(m.str("interface"))).transpose()?;
+    let only = given_interface(w, m, "interface")?;
     let table = Table::new()
         .left("interface")
         .left("family")

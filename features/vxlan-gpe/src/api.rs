@@ -5,7 +5,7 @@ use crate::model::{Gpe, Protocol};
 use crate::spec::decap_table;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::{Address, InterfaceIndex, IpProto};
 use tunnel::{BypassInterfaces, HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 
@@ -13,22 +13,16 @@ use tunnel::{BypassInterfaces, HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 pub static API: Module<World> = Module::plugin("vxlan_gpe", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanGpeAddDelTunnel| {
-        Ok(VxlanGpeAddDelTunnelReply { sw_if_index: add_del(w, r.into())? })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanGpeAddDelTunnelV2| {
-        Ok(VxlanGpeAddDelTunnelV2Reply { sw_if_index: add_del(w, r)? })
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: VxlanGpeTunnelDump| {
-        Ok(dump(w, r.sw_if_index).into_iter().map(VxlanGpeTunnelDetails::from).collect::<Vec<_>>())
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: VxlanGpeTunnelV2Dump| Ok(dump(w, r.sw_if_index)));
-    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSetVxlanGpeBypass| -> Result<()> {
+    m.call(|w, r: VxlanGpeAddDelTunnel| add_del(w, r.into()));
+    m.call(add_del);
+    m.dump(|w, r: VxlanGpeTunnelDump| Ok(dump(w, r.sw_if_index)));
+    m.dump(|w, r: VxlanGpeTunnelV2Dump| Ok(dump(w, r.sw_if_index)));
+    m.call(|w, r: SwInterfaceSetVxlanGpeBypass| {
         w.get::<BypassInterfaces<Gpe>>().set(w, SwIfIndex(r.sw_if_index.0), r.is_ipv6, r.enable)
     });
 }
 
-fn add_del(w: &World, r: VxlanGpeAddDelTunnelV2) -> Result<InterfaceIndex> {
+fn add_del(w: &World, r: VxlanGpeAddDelTunnelV2) -> Result<SwIfIndex> {
     let protocol = Protocol::of_number(r.protocol.0).ok_or_else(|| {
         let why = format!("a protocol is 1 (IPv4), 2 (IPv6), 3 or 4, not {}", r.protocol.0);
         Error::parse(why).retval(retval::INVALID_VALUE)
@@ -44,7 +38,7 @@ fn add_del(w: &World, r: VxlanGpeAddDelTunnelV2) -> Result<InterfaceIndex> {
         local_port: tunnel::chosen_port::<Gpe>(r.local_port)?,
         remote_port: tunnel::chosen_port::<Gpe>(r.remote_port)?,
     };
-    w.get::<Tunnels<Gpe>>().add_del(w, r.is_add, None, spec).map(Into::into)
+    w.get::<Tunnels<Gpe>>().add_del(w, r.is_add, None, spec)
 }
 
 fn dump(w: &World, only: InterfaceIndex) -> Vec<VxlanGpeTunnelV2Details> {
@@ -55,14 +49,9 @@ fn dump(w: &World, only: InterfaceIndex) -> Vec<VxlanGpeTunnelV2Details> {
 msg::messages! {
     /// Makes or deletes a tunnel.
     VxlanGpeAddDelTunnel,
-    /// The index of the tunnel's interface.
-    VxlanGpeAddDelTunnelReply,
     /// Makes or deletes a tunnel.
     #[from(VxlanGpeAddDelTunnel)]
     VxlanGpeAddDelTunnelV2,
-    /// The index of the tunnel's interface.
-    #[derive(Debug, PartialEq, Eq)]
-    VxlanGpeAddDelTunnelV2Reply,
     /// Asks for one tunnel, or for all.
     VxlanGpeTunnelDump,
     /// One tunnel: its ends and settings.
@@ -71,7 +60,6 @@ msg::messages! {
     /// Asks for one tunnel, or for all.
     VxlanGpeTunnelV2Dump,
     /// One tunnel: its ends and settings.
-    #[derive(Debug, PartialEq, Eq)]
     VxlanGpeTunnelV2Details,
     /// Takes datagrams of tunnels out of what an interface receives before it is looked up.
     SwInterfaceSetVxlanGpeBypass,

@@ -9,29 +9,21 @@ use object::{Arguments, Choice, Members};
 use std::fmt::{self, Write};
 use tunnel::{Declared, Shown, Tunnels};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: Gpe::CREATE,
-        usage: cli::join!("(", Gpe::USAGE, tunnel::INSTANCE, "[del])"),
-        help: "Make an interface whose packets go to another router in datagrams, or to a group of routers; next-…: its payload, IPv4 \
-               without",
-        run: tunnel::create::<Gpe>,
-    },
-    Command {
-        path: "show vxlan-gpe",
-        usage: "[raw]",
-        help: "VXLAN-GPE tunnels",
-        run: tunnel::show::<Gpe>,
-    },
-    tunnel::bypass_ip4::<Gpe>(
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface whose packets go to another router in datagrams, or to a group of routers;
+    /// next-…: its payload, IPv4 without
+    Gpe::CREATE, cli::join!("(", Gpe::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<Gpe>;
+    /// VXLAN-GPE tunnels
+    "show vxlan-gpe", "[raw]" => tunnel::show::<Gpe>;
+    { tunnel::bypass_ip4::<Gpe>(
         "set interface ip vxlan-gpe-bypass",
         "Take datagrams of VXLAN-GPE tunnels out of the received IPv4 packets before these are looked up",
-    ),
-    tunnel::bypass_ip6::<Gpe>(
+    ) };
+    { tunnel::bypass_ip6::<Gpe>(
         "set interface ip6 vxlan-gpe-bypass",
         "Take datagrams of VXLAN-GPE tunnels out of the received IPv6 packets before these are looked up",
-    ),
-];
+    ) };
+};
 
 impl Declared for Gpe {
     const CREATE: &'static str = "create vxlan-gpe tunnel";

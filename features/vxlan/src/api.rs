@@ -4,8 +4,8 @@
 use crate::model::Vxlan;
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, Module};
-use net::api::{Address, InterfaceIndex};
+use msg::{Messages, Module};
+use net::api::{Address, InterfaceIndex, given};
 use tunnel::{
     BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tunnels, refuse_offload,
 };
@@ -14,29 +14,21 @@ use tunnel::{
 pub static API: Module<World> = Module::plugin("vxlan", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanAddDelTunnel| {
-        Ok(VxlanAddDelTunnelReply { sw_if_index: add_del(w, r.into())? })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanAddDelTunnelV2| {
-        Ok(VxlanAddDelTunnelV2Reply { sw_if_index: add_del(w, r.into())? })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanAddDelTunnelV3| {
-        Ok(VxlanAddDelTunnelV3Reply { sw_if_index: add_del(w, r)? })
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: VxlanTunnelDump| {
-        Ok(dump(w, r.sw_if_index).into_iter().map(VxlanTunnelDetails::from).collect::<Vec<_>>())
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: VxlanTunnelV2Dump| Ok(dump(w, r.sw_if_index)));
-    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSetVxlanBypass| -> Result<()> {
+    m.call(|w, r: VxlanAddDelTunnel| add_del(w, r.into()));
+    m.call(|w, r: VxlanAddDelTunnelV2| add_del(w, r.into()));
+    m.call(add_del);
+    m.dump(|w, r: VxlanTunnelDump| Ok(dump(w, r.sw_if_index)));
+    m.dump(|w, r: VxlanTunnelV2Dump| Ok(dump(w, r.sw_if_index)));
+    m.call(|w, r: SwInterfaceSetVxlanBypass| {
         w.get::<BypassInterfaces<Vxlan>>().set(w, SwIfIndex(r.sw_if_index.0), r.is_ipv6, r.enable)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: VxlanOffloadRx| -> Result<()> {
+    m.call(|w, r: VxlanOffloadRx| -> Result<()> {
         let (device, tunnel) = (SwIfIndex(r.hw_if_index.0), SwIfIndex(r.sw_if_index.0));
         Err(refuse_offload::<Vxlan>(w, device, tunnel))
     });
 }
 
-fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
+fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<SwIfIndex> {
     let (local, remote) = (r.src_address.into(), r.dst_address.into());
     let by = r.mcast_sw_if_index.given();
     let spec = Vxlan {
@@ -48,8 +40,8 @@ fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
         layer3: r.is_l3,
         next: Next::of_index(w, r.decap_next_index)?,
     };
-    let instance = Some(r.instance).filter(|instance| *instance != u32::MAX);
-    w.get::<Tunnels<Vxlan>>().add_del(w, r.is_add, instance, spec).map(Into::into)
+    let instance = given(r.instance);
+    w.get::<Tunnels<Vxlan>>().add_del(w, r.is_add, instance, spec)
 }
 
 fn dump(w: &World, only: InterfaceIndex) -> Vec<VxlanTunnelV2Details> {
@@ -78,19 +70,12 @@ impl VxlanTunnelV2Details {
 msg::messages! {
     /// Makes or deletes a tunnel.
     VxlanAddDelTunnel,
-    /// The index of the tunnel's interface.
-    VxlanAddDelTunnelReply,
     /// Makes or deletes a tunnel.
     VxlanAddDelTunnelV2,
-    /// The index of the tunnel's interface.
-    VxlanAddDelTunnelV2Reply,
     /// Makes or deletes a tunnel.
     #[from(VxlanAddDelTunnel)]
     #[from(VxlanAddDelTunnelV2)]
     VxlanAddDelTunnelV3,
-    /// The index of the tunnel's interface.
-    #[derive(Debug, PartialEq, Eq)]
-    VxlanAddDelTunnelV3Reply,
     /// Asks for one tunnel, or for all.
     VxlanTunnelDump,
     /// One tunnel: its ends and settings.
@@ -99,7 +84,6 @@ msg::messages! {
     /// Asks for one tunnel, or for all.
     VxlanTunnelV2Dump,
     /// One tunnel: its ends and settings.
-    #[derive(Debug, PartialEq, Eq)]
     VxlanTunnelV2Details,
     /// Takes datagrams of tunnels out of what an interface receives before it is looked up.
     SwInterfaceSetVxlanBypass,

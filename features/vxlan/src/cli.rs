@@ -8,34 +8,24 @@ use object::Arguments;
 use std::fmt::{self, Write};
 use tunnel::{Declared, Shown, Tunnels};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: Vxlan::CREATE,
-        usage: cli::join!("(", Vxlan::USAGE, tunnel::INSTANCE, "[del])"),
-        help: "Make an interface whose frames go to another router in datagrams, or to a group of routers",
-        run: tunnel::create::<Vxlan>,
-    },
-    Command {
-        path: "show vxlan tunnel",
-        usage: "[raw]",
-        help: "VXLAN tunnels",
-        run: tunnel::show::<Vxlan>,
-    },
-    tunnel::bypass_ip4::<Vxlan>(
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface whose frames go to another router in datagrams, or to a group of routers
+    Vxlan::CREATE,
+    cli::join!("(", Vxlan::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<Vxlan>;
+    /// VXLAN tunnels
+    "show vxlan tunnel", "[raw]" => tunnel::show::<Vxlan>;
+    { tunnel::bypass_ip4::<Vxlan>(
         "set interface ip vxlan-bypass",
         "Take datagrams of VXLAN tunnels out of the received IPv4 packets before these are looked up",
-    ),
-    tunnel::bypass_ip6::<Vxlan>(
+    ) };
+    { tunnel::bypass_ip6::<Vxlan>(
         "set interface ip6 vxlan-bypass",
         "Take datagrams of VXLAN tunnels out of the received IPv6 packets before these are looked up",
-    ),
-    Command {
-        path: "set flow-offload vxlan",
-        usage: "{hw <device:interface>} {rx <tunnel:interface>} [del]",
-        help: "Let a device find the tunnel of received datagrams: no device of this build can",
-        run: tunnel::set_offload::<Vxlan>,
-    },
-];
+    ) };
+    /// Let a device find the tunnel of received datagrams: no device of this build can
+    "set flow-offload vxlan",
+    "{hw <device:interface>} {rx <tunnel:interface>} [del]" => tunnel::set_offload::<Vxlan>;
+};
 
 impl Declared for Vxlan {
     const CREATE: &'static str = "create vxlan tunnel";

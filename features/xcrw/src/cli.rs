@@ -9,21 +9,15 @@ use serde_json::json;
 use std::fmt::Write as _;
 use wire::{Ip4, Ip6};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "set interface l2 xcrw",
-        usage: "<interface:interface> [next <next:word>] [del] [tx-fib-id <table:u32>] [ipv6] [rw <rw:word>] \
-                [instance <instance:u32>]",
-        help: "Put bytes in front of the frames that an interface receives and send them to a node, or end that",
-        run: set,
-    },
-    Command {
-        path: "show l2xcrw",
-        usage: "",
-        help: "Cross-connects that put bytes in front of frames",
-        run: show,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Put bytes in front of the frames that an interface receives and send them to a node, or end
+    /// that
+    "set interface l2 xcrw",
+    "<interface:interface> [next <next:word>] [del] [tx-fib-id <table:u32>] [ipv6] [rw <rw:word>] \
+     [instance <instance:u32>]" => set;
+    /// Cross-connects that put bytes in front of frames
+    "show l2xcrw" => show;
+};
 
 /// Bytes in hexadecimal, two digits each.
 fn bytes(text: &str) -> Option<Vec<u8>> {
@@ -40,18 +34,16 @@ pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn set(w: &World, m: &Matches) -> Result<Output> {
-    let from =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+fn set(w: &World, m: &Matches) -> Result<()> {
+    let from = net::args::interface(w, m, "interface")?;
     let all = w.get::<Rewrites>();
     if m.flag("del") {
-        all.delete(w, from)?;
-        return Ok(Output::empty());
+        return all.delete(w, from);
     }
     if let Some(word) = ["next", "rw"].into_iter().find(|word| m.str(word).is_empty()) {
         return Err(Error::usage(format!("`{word}' is missing")));
     }
-    let next = NextNode::find(w, m.str("next")).map_err(|e| e.at(m.span("next")))?;
+    let next = NextNode::find(w, m.str("next")).map_err(m.at("next"))?;
     let rw = bytes(m.str("rw"));
     let bytes =
         rw.ok_or_else(|| Error::parse("no bytes of two hexadecimal digits each").at(m.span("rw")))?;
@@ -64,11 +56,10 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
             } else {
                 w.get::<Fib<Ip4>>().find_table(id)
             };
-            Some(Table { is_ip6, index: found.map_err(|e| e.at(m.span("table")))? })
+            Some(Table { is_ip6, index: found.map_err(m.at("table"))? })
         }
     };
-    all.set(w, from, m.opt("instance")?, Rewrite { bytes, next, table })?;
-    Ok(Output::empty())
+    all.set(w, from, m.opt("instance")?, Rewrite { bytes, next, table })
 }
 
 /// The id of a table.

@@ -20,25 +20,25 @@ use serde_json::{Value, json};
 
 use crate::world::World as _;
 
-pub fn on(w: &World, m: &Matches) -> Result<Output> {
+pub fn on(w: &World, m: &Matches) -> Result<()> {
     if let Some(requests) = m.get("requests") {
         w.api.set_traced(requests);
     }
     w.api.set_tracing(true);
-    Ok(Output::empty())
+    Ok(())
 }
 
 /// Forgets what was recorded, and records nothing more.
-pub fn free(w: &World, _: &Matches) -> Result<Output> {
+pub fn free(w: &World, _: &Matches) -> Result<()> {
     w.api.set_tracing(false);
     w.api.set_tracing_answers(false);
     w.api.clear_trace();
-    Ok(Output::empty())
+    Ok(())
 }
 
-pub fn answers(w: &World, m: &Matches) -> Result<Output> {
+pub fn answers(w: &World, m: &Matches) -> Result<()> {
     w.api.set_tracing_answers(m.flag("on"));
-    Ok(Output::empty())
+    Ok(())
 }
 
 pub fn status(w: &World, _: &Matches) -> Result<Output> {

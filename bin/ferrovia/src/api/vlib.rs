@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::cli::{Error, OutputPiece, Result, Runner};
 use graph::{NodeIndex, World};
-use msg::{Caller, Messages, Module, Pending, retval};
+use msg::{Messages, Module, Pending, retval};
 
 use super::Commands;
 
@@ -13,21 +13,19 @@ use super::Commands;
 pub const API: Module<World> = Module::core("vlib", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|_: &World, _: &Caller<'_, World>, _: Cli| -> Result<CliReply> {
-        Err(no_shared_memory("cli_inband"))
-    });
+    m.call(|_, _: Cli| Err::<CliReply, _>(no_shared_memory("cli_inband")));
     m.call_later(cli_inband);
-    m.call(node_index);
+    m.call(|w, r: GetNodeIndex| Ok(node(w, r.node_name.as_str())?.0));
     m.call(add_node_next);
     m.call(show_threads);
-    m.call(|_: &World, _: &Caller<'_, World>, _: GetNodeGraph| -> Result<GetNodeGraphReply> {
-        Err(no_shared_memory("the command `show vlib graph`"))
+    m.call(|_, _: GetNodeGraph| {
+        Err::<GetNodeGraphReply, _>(no_shared_memory("the command `show vlib graph`"))
     });
     m.call(next_index);
-    m.call(|_: &World, _: &Caller<'_, World>, r: GetF64EndianValue| {
+    m.call(|_, r: GetF64EndianValue| {
         Ok(GetF64EndianValueReply { retval: u32::from(r.f64_one != 1.0), f64_one_result: 1.0 })
     });
-    m.call(|_: &World, _: &Caller<'_, World>, r: GetF64IncrementByOne| {
+    m.call(|_, r: GetF64IncrementByOne| {
         Ok(GetF64IncrementByOneReply { retval: 0, f64_value: r.f64_value + 1.0 })
     });
 }
@@ -40,24 +38,16 @@ fn no_shared_memory(instead: &str) -> Error {
 msg::messages! {
     /// A command in shared memory: not served.
     Cli,
-    /// Says so.
-    CliReply,
     /// Runs a command, or several, a line each.
     CliInband,
     /// Their output. After an error the return value isn't 0, and the text ends in the error.
     retval CliInbandReply,
     /// Asks for the index of a node.
     GetNodeIndex,
-    /// The index.
-    GetNodeIndexReply,
     /// Asks that packets may go from one node to another.
     AddNodeNext,
-    /// The number by which the node chooses the other one: here that one's index.
-    AddNodeNextReply,
     /// Asks by which number a node chooses another.
     GetNextIndex,
-    /// The number: here the other node's index.
-    GetNextIndexReply,
     /// A thread that runs the graph.
     ThreadData,
     /// Asks for the threads.
@@ -66,8 +56,6 @@ msg::messages! {
     ShowThreadsReply,
     /// The graph in shared memory: not served.
     GetNodeGraph,
-    /// Says so.
-    GetNodeGraphReply,
     /// Asks whether both sides mean the same by the bytes of 1.0.
     GetF64EndianValue,
     /// Ours.
@@ -78,11 +66,7 @@ msg::messages! {
     GetF64IncrementByOneReply,
 }
 
-fn cli_inband(
-    _: &World,
-    _: &Caller<'_, World>,
-    r: CliInband,
-) -> Result<Box<dyn Pending<World, CliInbandReply>>> {
+fn cli_inband(_: &World, r: CliInband) -> Result<Box<dyn Pending<World, CliInbandReply>>> {
     let mut runner = Runner::default();
     let text = crate::macros::expand(&r.cmd)
         .map_err(|(line, why)| Error::parse(format!("line {line}: {why}")));
@@ -148,24 +132,20 @@ fn node(world: &World, name: &str) -> Result<NodeIndex> {
     world.node(name).ok_or_else(none)
 }
 
-fn node_index(w: &World, _: &Caller<'_, World>, r: GetNodeIndex) -> Result<GetNodeIndexReply> {
-    Ok(GetNodeIndexReply { node_index: node(w, r.node_name.as_str())?.0 })
-}
-
 fn link(w: &World, from: &str, to: &str) -> Result<u32> {
     node(w, from)?;
     let to = node(w, to).map_err(|e| e.retval(retval::NO_SUCH_NODE2))?;
     Ok(to.0)
 }
 
-fn add_node_next(w: &World, _: &Caller<'_, World>, r: AddNodeNext) -> Result<AddNodeNextReply> {
+fn add_node_next(w: &World, r: AddNodeNext) -> Result<u32> {
     let (from, to) = (r.node_name.as_str(), r.next_name.as_str());
     let next_index = link(w, from, to)?;
     w.link(from, to).map_err(Error::failed)?;
-    Ok(AddNodeNextReply { next_index })
+    Ok(next_index)
 }
 
-fn next_index(w: &World, _: &Caller<'_, World>, r: GetNextIndex) -> Result<GetNextIndexReply> {
+fn next_index(w: &World, r: GetNextIndex) -> Result<u32> {
     let (from, to) = (r.node_name.as_str(), r.next_name.as_str());
     let next_index = link(w, from, to)?;
     let nodes = w.nodes();
@@ -174,10 +154,10 @@ fn next_index(w: &World, _: &Caller<'_, World>, r: GetNextIndex) -> Result<GetNe
         let none = format!("no packet goes from {from} to {to}");
         return Err(Error::not_found(none).retval(retval::NO_SUCH_ENTRY));
     }
-    Ok(GetNextIndexReply { next_index })
+    Ok(next_index)
 }
 
-fn show_threads(w: &World, _: &Caller<'_, World>, _: ShowThreads) -> Result<ShowThreadsReply> {
+fn show_threads(w: &World, _: ShowThreads) -> Result<ShowThreadsReply> {
     let data = |place: system::ThreadPlacement| ThreadData {
         id: place.id as u32,
         name: place.name.into(),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ::cli::Result;
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::Timestamp;
 
 use crate::build;
@@ -16,9 +16,7 @@ pub const API: Module<World> = Module::core("vpe", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(show_version);
-    m.call(|_: &World, _: &Caller<'_, World>, _: ShowVpeSystemTime| {
-        Ok(ShowVpeSystemTimeReply { vpe_system_time: stamp(SystemTime::now()) })
-    });
+    m.call(|_, _: ShowVpeSystemTime| Ok(stamp(SystemTime::now())));
     m.dump(log_dump);
 }
 
@@ -33,8 +31,6 @@ msg::messages! {
     ShowVersionReply,
     /// Asks for the time of day.
     ShowVpeSystemTime,
-    /// The time of day.
-    ShowVpeSystemTimeReply,
     /// Severity of a line of the log.
     LogLevel,
     /// Asks for the log.
@@ -44,7 +40,7 @@ msg::messages! {
 }
 
 /// The date is the commit's: two builds of one source are the same.
-fn show_version(_: &World, _: &Caller<'_, World>, _: ShowVersion) -> Result<ShowVersionReply> {
+fn show_version(_: &World, _: ShowVersion) -> Result<ShowVersionReply> {
     Ok(ShowVersionReply {
         program: "ferrovia".into(),
         version: build::VERSION.into(),
@@ -53,7 +49,7 @@ fn show_version(_: &World, _: &Caller<'_, World>, _: ShowVersion) -> Result<Show
     })
 }
 
-fn log_dump(_: &World, _: &Caller<'_, World>, r: LogDump) -> Result<Vec<LogDetails>> {
+fn log_dump(_: &World, r: LogDump) -> Result<Vec<LogDetails>> {
     let from = Duration::try_from_secs_f64(r.start_timestamp.0).unwrap_or_default();
     let late = |e: &logging::Entry| e.time.duration_since(UNIX_EPOCH).unwrap_or_default() >= from;
     let level = |level| match level {

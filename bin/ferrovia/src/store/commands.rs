@@ -27,70 +27,33 @@ pub fn all<W: World>() -> &'static [Command<W>] {
 struct CommandTable<W>(PhantomData<W>);
 
 impl<W: World> CommandTable<W> {
-    const COMMANDS: &'static [Command<W>] = &[
-        Command {
-            path: "show running-config",
-            usage: "",
-            help: "The configuration in force, as a script that makes it again",
-            run: show_running,
-        },
-        Command {
-            path: "save",
-            usage: "[<file:string>]",
-            help: "Save the configuration in force as the last version, or write it to a file",
-            run: save,
-        },
-        Command {
-            path: "show config diff",
-            usage: "[<version:u32>]",
-            help: "Difference to the last saved version, or to another: lines that it lacks (+), lines that it has besides (-)",
-            run: show_diff,
-        },
-        Command {
-            path: "show config history",
-            usage: "",
-            help: "The saved versions: 0 is the last one",
-            run: show_history,
-        },
-        Command {
-            path: "show config pending",
-            usage: "",
-            help: "Lines of the saved configuration that wait for the host, failed, or weren't run yet",
-            run: show_pending,
-        },
-        Command {
-            path: "retry config pending",
-            usage: "",
-            help: "Try the lines once more that failed when the configuration was loaded or gone back to",
-            run: |_, _| Ok(Output::sequence::<W>(Load::again()?)),
-        },
-        Command {
-            path: "clear config pending",
-            usage: "",
-            help: "Forget the lines that failed when the configuration was loaded or gone back to: `save' leaves them out from now on",
-            run: clear_pending,
-        },
-        Command {
-            path: "rollback",
-            usage: "<version:u32>",
-            help: "Go back to a saved version; `save' makes it the last one",
-            run: rollback,
-        },
-        Command {
-            path: "commit",
-            usage: "[confirmed <minutes:1-10080>]",
-            help: "Save the configuration in force; confirmed: go back to the last saved one unless `commit' follows in time",
-            run: commit,
-        },
-        Command {
-            path: "show tech-support",
-            usage: "[<file:string>]",
-            help: "Write an archive of what a helper needs to know, without secrets",
-            run: |_, m| {
+    const COMMANDS: &'static [Command<W>] = cli::commands! {
+        /// The configuration in force, as a script that makes it again
+        "show running-config" => show_running;
+        /// Save the configuration in force as the last version, or write it to a file
+        "save", "[<file:string>]" => save;
+        /// Difference to the last saved version, or to another: lines that it lacks (+), lines that
+        /// it has besides (-)
+        "show config diff", "[<version:u32>]" => show_diff;
+        /// The saved versions: 0 is the last one
+        "show config history" => show_history;
+        /// Lines of the saved configuration that wait for the host, failed, or weren't run yet
+        "show config pending" => show_pending;
+        /// Try the lines once more that failed when the configuration was loaded or gone back to
+        "retry config pending" => |_, _| Ok(Output::sequence::<W>(Load::again()?));
+        /// Forget the lines that failed when the configuration was loaded or gone back to: `save'
+        /// leaves them out from now on
+        "clear config pending" => clear_pending;
+        /// Go back to a saved version; `save' makes it the last one
+        "rollback", "<version:u32>" => rollback;
+        /// Save the configuration in force; confirmed: go back to the last saved one unless
+        /// `commit' follows in time
+        "commit", "[confirmed <minutes:1-10080>]" => commit;
+        /// Write an archive of what a helper needs to know, without secrets
+        "show tech-support", "[<file:string>]" => |_, m| {
                 Ok(Output::sequence::<W>(tech::Gather::new(m.has("file").then(|| m.str("file")))?))
-            },
-        },
-    ];
+            };
+    };
 }
 
 fn show_running<W: World>(world: &W, _: &Matches) -> Result<Output> {
@@ -117,7 +80,7 @@ fn save<W: World>(world: &W, m: &Matches) -> Result<Output> {
 
 fn show_diff<W: World>(world: &W, m: &Matches) -> Result<Output> {
     let number = m.get("version").unwrap_or(0);
-    let mut diff = Diff::new(world, store()?, number).map_err(|e| e.at(m.span("version")))?;
+    let mut diff = Diff::new(world, store()?, number).map_err(m.at("version"))?;
     Ok(Output::record_while(move |world: &W, out: &mut Writer| diff.step(world, out)))
 }
 
@@ -283,7 +246,7 @@ fn rollback<W: World>(_: &W, m: &Matches) -> Result<Output> {
     load::idle()?;
     let number = m.req("version")?;
     let store = store()?;
-    let reading = store.reading(number).map_err(|e| e.at(m.span("version")))?;
+    let reading = store.reading(number).map_err(m.at("version"))?;
     Ok(Output::sequence::<W>(Change::open(store.path(number).display().to_string(), reading)))
 }
 

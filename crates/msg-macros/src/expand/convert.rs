@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Conversions between versions of a message or type.
 
-use super::{Item, names};
+use super::{Item, Older, names};
 use msg_table::{Field, Shape, Type, tables};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -13,16 +13,19 @@ pub fn expand(item: &Item, fields: &[Field]) -> Result<TokenStream> {
     item.from.iter().map(|from| conversion(&item.name, fields, from)).collect()
 }
 
-fn conversion(name: &Ident, fields: &[Field], from: &Ident) -> Result<TokenStream> {
+fn conversion(name: &Ident, fields: &[Field], older: &Older) -> Result<TokenStream> {
+    let from = &older.name;
     let wrong = |why| Err(Error::new(from.span(), why));
     let Some(theirs) = names::find(&from.to_string()).and_then(fields_of) else {
         return wrong(format!("no table has a message or type {from}"));
     };
-    let lacks = |all: &[Field], field: &Field| all.iter().all(|other| other.name != field.name);
-    let (mut added, mut lost) = (
-        fields.iter().filter(|field| lacks(&theirs, field)),
-        theirs.iter().filter(|field| lacks(fields, field)),
-    );
+    // The name of a field there.
+    let of = |field: &Field| {
+        let renamed = older.renamed.iter().find(|(here, _)| here == field.name);
+        renamed.map_or(field.name.to_string(), |(_, there)| there.to_string())
+    };
+    let mut added = fields.iter().filter(|field| theirs.iter().all(|t| t.name != of(field)));
+    let mut lost = theirs.iter().filter(|their| fields.iter().all(|f| their.name != of(f)));
     if let (Some(added), Some(lost)) = (added.next(), lost.next()) {
         return wrong(format!(
             "{name} has no field {}, and {from} no field {}: write the conversion by hand",
@@ -37,10 +40,11 @@ fn conversion(name: &Ident, fields: &[Field], from: &Ident) -> Result<TokenStrea
             continue;
         }
         let ident = names::field(field.name, from.span());
-        let same = theirs.iter().find(|other| other.name == field.name);
+        let same = theirs.iter().find(|other| other.name == of(field));
+        let theirs = names::field(&of(field), from.span());
         values.push(match same {
-            Some(other) if other.kind == field.kind => quote! { #ident: other.#ident },
-            Some(_) => quote! { #ident: other.#ident.into() },
+            Some(other) if other.kind == field.kind => quote! { #ident: other.#theirs },
+            Some(_) => quote! { #ident: other.#theirs.into() },
             None => {
                 let value = default(field);
                 quote! { #ident: #value }

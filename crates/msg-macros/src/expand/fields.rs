@@ -16,6 +16,8 @@ pub struct Fields {
     pub get: Vec<TokenStream>,
     /// The fields' names.
     pub names: Vec<Ident>,
+    /// Their types.
+    pub kinds: Vec<TokenStream>,
 }
 
 /// The Rust type of a table's type, of which a field may have several.
@@ -34,7 +36,8 @@ pub fn kind(kind: &Type, span: Span) -> TokenStream {
 }
 
 pub fn expand(fields: &[Field], span: Span) -> Fields {
-    let mut all = Fields { declare: vec![], put: vec![], get: vec![], names: vec![] };
+    let mut all =
+        Fields { declare: vec![], put: vec![], get: vec![], names: vec![], kinds: vec![] };
     for field in fields {
         let name = names::field(field.name, span);
         let one = kind(&field.kind, span);
@@ -48,11 +51,12 @@ pub fn expand(fields: &[Field], span: Span) -> Fields {
         }
         let kind = match (&field.multiplicity, &field.kind.shape) {
             (Multiplicity::Counted(count), _) => {
-                let length = length(count);
-                all.declare.push(quote! { pub #name: ::std::vec::Vec<#one> });
+                let (length, kind) = (length(count), quote! { ::std::vec::Vec<#one> });
+                all.declare.push(quote! { pub #name: #kind });
                 all.put.push(quote! { ::msg::put_all(&self.#name, out); });
                 all.get.push(quote! { let #name = ::msg::get_all(#length as usize, r)?; });
                 all.names.push(name);
+                all.kinds.push(kind);
                 continue;
             }
             (Multiplicity::One | Multiplicity::Text, _) | (_, Shape::Text(_)) => one,
@@ -62,6 +66,7 @@ pub fn expand(fields: &[Field], span: Span) -> Fields {
         all.put.push(quote! { ::msg::Wire::put(&self.#name, out); });
         all.get.push(quote! { let #name = ::msg::Wire::get(r)?; });
         all.names.push(name);
+        all.kinds.push(kind);
     }
     all
 }

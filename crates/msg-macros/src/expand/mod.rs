@@ -18,10 +18,28 @@ struct Item {
     /// Attributes of its type.
     attributes: Vec<Attribute>,
     /// Versions of the same that are converted to it.
-    from: Vec<Ident>,
+    from: Vec<Older>,
     /// The word before the name.
     word: Option<Word>,
     name: Ident,
+}
+
+/// Another version, and the fields whose names differ: here and there.
+struct Older {
+    name: Ident,
+    renamed: Vec<(Ident, Ident)>,
+}
+
+impl Parse for Older {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let (name, mut renamed) = (input.parse()?, Vec::new());
+        while input.parse::<Option<Token![,]>>()?.is_some() {
+            let here = input.parse()?;
+            input.parse::<Token![=]>()?;
+            renamed.push((here, input.parse()?));
+        }
+        Ok(Older { name, renamed })
+    }
 }
 
 /// A word before a name.

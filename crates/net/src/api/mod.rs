@@ -16,6 +16,11 @@ use msg::retval;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::MacAddr;
 
+/// A number of a message; all bits set stand for none.
+pub fn given(number: u32) -> Option<u32> {
+    (number != u32::MAX).then_some(number)
+}
+
 /// Calls a function for the IP version that a request names.
 #[macro_export]
 macro_rules! by_version {

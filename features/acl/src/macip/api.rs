@@ -3,7 +3,7 @@
 
 use super::control::{MacipAcl, MacipAcls};
 use super::{Action, Network, Rule};
-use crate::api::{AclAction, Client};
+use crate::api::AclAction;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::Messages;
@@ -12,21 +12,21 @@ use wire::{Ip4, Ip6};
 
 /// Adds the functions that answer.
 pub fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Client<'_>, r: MacipAclAdd| {
+    m.call(|w, r: MacipAclAdd| {
         Ok(match set(w, None, r.tag.0, r.r) {
             Ok(acl_index) => MacipAclAddReply { acl_index, retval: 0 },
             Err(e) => MacipAclAddReply { acl_index: u32::MAX, retval: e.code() },
         })
     });
-    m.call(|w: &World, _: &Client<'_>, r: MacipAclAddReplace| {
+    m.call(|w, r: MacipAclAddReplace| {
         let number = Some(r.acl_index).filter(|number| *number != u32::MAX);
         Ok(match set(w, number, r.tag.0, r.r) {
             Ok(acl_index) => MacipAclAddReplaceReply { acl_index, retval: 0 },
             Err(e) => MacipAclAddReplaceReply { acl_index: r.acl_index, retval: e.code() },
         })
     });
-    m.call(|w: &World, _: &Client<'_>, r: MacipAclDel| w.get::<MacipAcls>().delete(w, r.acl_index));
-    m.dump(|w: &World, _: &Client<'_>, r: MacipAclDump| {
+    m.call(|w, r: MacipAclDel| w.get::<MacipAcls>().delete(w, r.acl_index));
+    m.dump(|w, r: MacipAclDump| {
         let only = Some(r.acl_index).filter(|number| *number != u32::MAX);
         let details = |(acl_index, acl): (u32, MacipAcl)| MacipAclDetails {
             acl_index,
@@ -35,14 +35,14 @@ pub fn messages(m: &mut Messages<World>) {
         };
         Ok(w.get::<MacipAcls>().list(only).into_iter().map(details).collect::<Vec<_>>())
     });
-    m.call(|w: &World, _: &Client<'_>, r: MacipAclInterfaceAddDel| -> Result<()> {
+    m.call(|w, r: MacipAclInterfaceAddDel| {
         let (acls, sw_if) = (w.get::<MacipAcls>(), SwIfIndex(r.sw_if_index.0));
         if r.is_add { acls.apply(w, sw_if, r.acl_index) } else { acls.withdraw(w, sw_if) }
     });
-    m.call(|w: &World, _: &Client<'_>, _: MacipAclInterfaceGet| {
+    m.call(|w, _: MacipAclInterfaceGet| {
         Ok(MacipAclInterfaceGetReply { acls: w.get::<MacipAcls>().by_index() })
     });
-    m.dump(|w: &World, _: &Client<'_>, r: MacipAclInterfaceListDump| {
+    m.dump(|w, r: MacipAclInterfaceListDump| {
         let only = r.sw_if_index.existing_or_all(w)?;
         let all = w.get::<MacipAcls>().interfaces();
         let chosen = all.into_iter().filter(|(sw_if, _)| only.is_none_or(|only| only == *sw_if));

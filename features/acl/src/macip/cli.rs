@@ -7,7 +7,7 @@ use crate::cli::TAG;
 use crate::words::Reader;
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
-use net::Interfaces;
+use net::args::interface;
 use serde_json::json;
 use std::net::IpAddr;
 use wire::{MacAddr, Prefix};
@@ -131,8 +131,7 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn apply(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if = interface(w, m, "interface")?;
     let acls = w.get::<MacipAcls>();
     if m.flag("del") {
         acls.withdraw(w, sw_if)?;

@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where tables decide.
 
-use super::given;
 use crate::attach::ALL_PUNTED;
 use crate::state::{Classifier, Direction, Layer};
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages};
-use net::api::InterfaceIndex;
+use msg::Messages;
+use net::api::{InterfaceIndex, given};
 
 pub fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: InputAclSetInterface| {
+    m.call(|w, r: InputAclSetInterface| {
         let tables = [r.ip4_table_index, r.ip6_table_index, r.l2_table_index];
         set_acl(w, Direction::Input, r.sw_if_index, tables, r.is_add)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: OutputAclSetInterface| {
+    m.call(|w, r: OutputAclSetInterface| {
         let tables = [r.ip4_table_index, r.ip6_table_index, r.l2_table_index];
         set_acl(w, Direction::Output, r.sw_if_index, tables, r.is_add)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: PuntAclAddDel| {
+    m.call(|w, r: PuntAclAddDel| {
         let tables = [(Layer::Ip4Punt, r.ip4_table_index), (Layer::Ip6Punt, r.ip6_table_index)];
         let tables: Vec<_> = tables.into_iter().filter(|(_, table)| *table != u32::MAX).collect();
         w.get::<Classifier>().set_acl(w, Direction::Input, ALL_PUNTED, &tables, r.is_add)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, _: PuntAclGet| {
+    m.call(|w, _: PuntAclGet| {
         let acl = |layer| {
             w.get::<Classifier>().acl(Direction::Input, ALL_PUNTED, layer).unwrap_or(u32::MAX)
         };
@@ -32,17 +31,17 @@ pub fn messages(m: &mut Messages<World>) {
             ip6_table_index: acl(Layer::Ip6Punt),
         })
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifySetInterfaceL2Tables| {
+    m.call(|w, r: ClassifySetInterfaceL2Tables| {
         let direction = if r.is_input { Direction::Input } else { Direction::Output };
         let tables = [r.ip4_table_index, r.ip6_table_index, r.other_table_index].map(given);
         let sw_if = r.sw_if_index.existing(w)?;
         w.get::<Classifier>().set_l2_tables(w, direction, sw_if, tables)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifySetInterfaceIpTable| {
+    m.call(|w, r: ClassifySetInterfaceIpTable| {
         let sw_if = r.sw_if_index.existing(w)?;
         w.get::<Classifier>().set_routed(w, r.is_ipv6, sw_if, given(r.table_index))
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifyTableByInterface| {
+    m.call(|w, r: ClassifyTableByInterface| {
         let sw_if = r.sw_if_index.existing(w)?;
         let acl =
             |layer| w.get::<Classifier>().acl(Direction::Input, sw_if, layer).unwrap_or(u32::MAX);
@@ -79,7 +78,6 @@ msg::messages! {
     /// Asks for the tables of punted packets.
     PuntAclGet,
     /// The tables of punted packets.
-    #[derive(Debug, PartialEq, Eq)]
     PuntAclGetReply,
     /// Classifies switched frames of an interface; without a table ends that.
     ClassifySetInterfaceL2Tables,
@@ -88,6 +86,5 @@ msg::messages! {
     /// Asks for the input ACLs of an interface.
     ClassifyTableByInterface,
     /// The input ACLs of an interface.
-    #[derive(Debug, PartialEq, Eq)]
     ClassifyTableByInterfaceReply,
 }

@@ -1,42 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Filters of traces and captures.
 
-use super::given;
 use crate::key::{MAX_VECTORS, VECTOR};
 use crate::state::{Classifier, FilterOf};
 use crate::words::Mask;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, retval};
-use net::api::InterfaceIndex;
+use msg::{Messages, retval};
+use net::api::{InterfaceIndex, given};
 
 /// Vectors that a client's filter may leave out. A command's leaves out as many as its mask says.
 const MAX_SKIP: u32 = 5;
 
 pub fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifyTraceLookupTable| {
-        let table_index = lookup(w, FilterOf::Trace, r.skip_n_vectors, r.match_n_vectors, r.mask)?;
-        Ok(ClassifyTraceLookupTableReply { table_index })
+    m.call(|w, r: ClassifyTraceLookupTable| {
+        lookup(w, FilterOf::Trace, r.skip_n_vectors, r.match_n_vectors, r.mask)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifyTraceSetTable| {
-        let table_index = set(w, FilterOf::Trace, r.table_index, r.sort_masks)?;
-        Ok(ClassifyTraceSetTableReply { table_index })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, _: ClassifyTraceGetTables| {
-        Ok(ClassifyTraceGetTablesReply { indices: w.get::<Classifier>().filter(FilterOf::Trace) })
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifyPcapLookupTable| {
+    m.call(|w, r: ClassifyTraceSetTable| set(w, FilterOf::Trace, r.table_index, r.sort_masks));
+    m.call(|w, _: ClassifyTraceGetTables| Ok(w.get::<Classifier>().filter(FilterOf::Trace)));
+    m.call(|w, r: ClassifyPcapLookupTable| {
         let of = capture(w, r.sw_if_index)?;
-        let table_index = lookup(w, of, r.skip_n_vectors, r.match_n_vectors, r.mask)?;
-        Ok(ClassifyPcapLookupTableReply { table_index })
+        lookup(w, of, r.skip_n_vectors, r.match_n_vectors, r.mask)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifyPcapSetTable| {
-        let table_index = set(w, capture(w, r.sw_if_index)?, r.table_index, r.sort_masks)?;
-        Ok(ClassifyPcapSetTableReply { table_index })
+    m.call(|w, r: ClassifyPcapSetTable| {
+        set(w, capture(w, r.sw_if_index)?, r.table_index, r.sort_masks)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: ClassifyPcapGetTables| {
+    m.call(|w, r: ClassifyPcapGetTables| {
         let of = capture(w, r.sw_if_index)?;
-        Ok(ClassifyPcapGetTablesReply { indices: w.get::<Classifier>().filter(of) })
+        Ok(w.get::<Classifier>().filter(of))
     });
 }
 
@@ -69,32 +60,18 @@ fn set(w: &World, of: FilterOf, table: u32, sort: bool) -> Result<u32> {
 msg::messages! {
     /// Asks for the table of the filter of traces that has a mask.
     ClassifyTraceLookupTable,
-    /// The index of the table.
-    #[derive(Debug, PartialEq, Eq)]
-    ClassifyTraceLookupTableReply,
     /// Sets the first table of the filter of traces.
     ClassifyTraceSetTable,
-    /// The filter of traces.
-    #[derive(Debug, PartialEq, Eq)]
-    ClassifyTraceSetTableReply,
     /// Asks for the tables of the filter of traces.
     ClassifyTraceGetTables,
     /// The tables of the filter of traces.
-    #[derive(Debug, PartialEq, Eq)]
     ClassifyTraceGetTablesReply,
     /// Asks for the table of the filter of captures that has a mask.
     ClassifyPcapLookupTable,
-    /// The index of the table.
-    #[derive(Debug, PartialEq, Eq)]
-    ClassifyPcapLookupTableReply,
     /// Sets the first table of a filter of captures.
     ClassifyPcapSetTable,
-    /// The filter of captures.
-    #[derive(Debug, PartialEq, Eq)]
-    ClassifyPcapSetTableReply,
     /// Asks for the tables of a filter of captures.
     ClassifyPcapGetTables,
     /// The tables of a filter of captures.
-    #[derive(Debug, PartialEq, Eq)]
     ClassifyPcapGetTablesReply,
 }

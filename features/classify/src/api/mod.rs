@@ -7,7 +7,7 @@ pub mod table;
 
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 use net::api::InterfaceIndex;
 
 /// The module.
@@ -17,21 +17,14 @@ fn messages(m: &mut Messages<World>) {
     table::messages(m);
     attach::messages(m);
     filter::messages(m);
-    m.call(|_: &World, _: &Caller<'_, World>, _: PolicerClassifySetInterface| unbuilt("policers"));
-    m.dump(|_: &World, _: &Caller<'_, World>, _: PolicerClassifyDump| {
+    m.call(|_, _: PolicerClassifySetInterface| unbuilt::<()>("policers"));
+    m.dump(|_, _: PolicerClassifyDump| {
         unbuilt::<std::iter::Empty<PolicerClassifyDetails>>("policers")
     });
-    m.call(|_: &World, _: &Caller<'_, World>, _: FlowClassifySetInterface| {
-        unbuilt("flow classification")
-    });
-    m.dump(|_: &World, _: &Caller<'_, World>, _: FlowClassifyDump| {
+    m.call(|_, _: FlowClassifySetInterface| unbuilt::<()>("flow classification"));
+    m.dump(|_, _: FlowClassifyDump| {
         unbuilt::<std::iter::Empty<FlowClassifyDetails>>("flow classification")
     });
-}
-
-/// All bits set: none.
-pub fn given(index: u32) -> Option<u32> {
-    (index != u32::MAX).then_some(index)
 }
 
 fn unbuilt<T>(what: &str) -> Result<T> {
@@ -48,13 +41,11 @@ msg::messages! {
     /// Refused: policers aren't built yet.
     PolicerClassifyDump,
     /// Never sent.
-    #[derive(Debug)]
     PolicerClassifyDetails,
     /// Refused: flow classification isn't built yet.
     FlowClassifySetInterface,
     /// Refused: flow classification isn't built yet.
     FlowClassifyDump,
     /// Never sent.
-    #[derive(Debug)]
     FlowClassifyDetails,
 }

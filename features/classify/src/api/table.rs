@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables and sessions.
 
-use super::given;
 use crate::control::{ActionConfig, SessionConfig, TableConfig};
 use crate::key::{MAX_VECTORS, VECTOR};
 use crate::show::miss;
 use crate::state::Classifier;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, retval};
+use msg::{Messages, retval};
+use net::api::given;
 
 pub fn messages(m: &mut Messages<World>) {
     m.call(add_del_table);
     m.call(add_del_session);
-    m.call(|w: &World, _: &Caller<'_, World>, _: ClassifyTableIds| {
-        let ids: Vec<u32> = w.get::<Classifier>().list().iter().map(|info| info.index).collect();
-        Ok(ClassifyTableIdsReply { ids })
+    m.call(|w, _: ClassifyTableIds| {
+        Ok(w.get::<Classifier>().list().iter().map(|info| info.index).collect::<Vec<_>>())
     });
     m.call(info);
     m.dump(dump);
@@ -25,7 +24,6 @@ msg::messages! {
     /// Makes a table, sets the table that is asked behind it, or deletes it.
     ClassifyAddDelTable,
     /// The index and the sizes of the table.
-    #[derive(Debug, PartialEq, Eq)]
     ClassifyAddDelTableReply,
     /// The additional action on packets of a session.
     ClassifyAction,
@@ -34,25 +32,18 @@ msg::messages! {
     /// Asks for the indices of all tables.
     ClassifyTableIds,
     /// The indices of all tables.
-    #[derive(Debug, PartialEq, Eq)]
     ClassifyTableIdsReply,
     /// Asks for a table.
     ClassifyTableInfo,
     /// One table: its mask, sizes and chain.
-    #[derive(Debug, PartialEq, Eq)]
     ClassifyTableInfoReply,
     /// Asks for the sessions of a table.
     ClassifySessionDump,
     /// A session.
-    #[derive(Debug, PartialEq, Eq)]
     ClassifySessionDetails,
 }
 
-fn add_del_table(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: ClassifyAddDelTable,
-) -> Result<ClassifyAddDelTableReply> {
+fn add_del_table(w: &World, r: ClassifyAddDelTable) -> Result<ClassifyAddDelTableReply> {
     let classifier = w.get::<Classifier>();
     let reply = |new_table_index, skip_n_vectors, match_n_vectors| ClassifyAddDelTableReply {
         new_table_index,
@@ -88,7 +79,7 @@ fn add_del_table(
     Ok(reply(index, skip, vectors))
 }
 
-fn add_del_session(w: &World, _: &Caller<'_, World>, r: ClassifyAddDelSession) -> Result<()> {
+fn add_del_session(w: &World, r: ClassifyAddDelSession) -> Result<()> {
     let classifier = w.get::<Classifier>();
     if !r.is_add {
         return classifier.delete_session(w, r.table_index, &r.r#match);
@@ -108,7 +99,7 @@ fn add_del_session(w: &World, _: &Caller<'_, World>, r: ClassifyAddDelSession) -
     classifier.add_session(w, r.table_index, &r.r#match, config)
 }
 
-fn info(w: &World, _: &Caller<'_, World>, r: ClassifyTableInfo) -> Result<ClassifyTableInfoReply> {
+fn info(w: &World, r: ClassifyTableInfo) -> Result<ClassifyTableInfoReply> {
     let found = w.get::<Classifier>().table(r.table_id);
     let info = found.map_err(|e| e.retval(retval::CLASSIFY_TABLE_NOT_FOUND))?;
     let table = &info.table;
@@ -126,7 +117,6 @@ fn info(w: &World, _: &Caller<'_, World>, r: ClassifyTableInfo) -> Result<Classi
 
 fn dump(
     w: &World,
-    _: &Caller<'_, World>,
     r: ClassifySessionDump,
 ) -> Result<impl Iterator<Item = ClassifySessionDetails> + use<>> {
     let classifier = w.get::<Classifier>();

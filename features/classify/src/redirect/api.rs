@@ -4,7 +4,7 @@
 use super::control::{MATCH, Redirect, Redirects};
 use cli::{Error, Result, retval};
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 use net::api::{FibPath, FibPathNhProto, path_of, path_to};
 use net::{Link, RouteTables};
 
@@ -12,19 +12,17 @@ use net::{Link, RouteTables};
 pub static API: Module<World> = Module::plugin("ip_session_redirect", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: IpSessionRedirectAdd| -> Result<()> {
+    m.call(|w, r: IpSessionRedirectAdd| {
         let proto = r.paths.first().map_or(FibPathNhProto::Ip4, |path| path.proto);
         let given = Given { opaque: r.opaque_index, is_punt: r.is_punt, proto };
         set(w, r.table_index, given, bytes(&r.r#match, r.match_len)?, &r.paths)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: IpSessionRedirectAddV2| -> Result<()> {
+    m.call(|w, r: IpSessionRedirectAddV2| {
         let given = Given { opaque: r.opaque_index, is_punt: r.is_punt, proto: r.proto };
         set(w, r.table_index, given, bytes(&r.r#match, r.match_len)?, &r.paths)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: IpSessionRedirectDel| -> Result<()> {
-        w.get::<Redirects>().delete(w, r.table_index, &r.r#match)
-    });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: IpSessionRedirectDump| {
+    m.call(|w, r: IpSessionRedirectDel| w.get::<Redirects>().delete(w, r.table_index, &r.r#match));
+    m.dump(|w, r: IpSessionRedirectDump| {
         let all = w.get::<Redirects>().list().into_iter();
         let chosen = all.filter(|(table, _)| [*table, u32::MAX].contains(&r.table_index));
         Ok(chosen.map(|(table, redirect)| details(w, table, redirect)).collect::<Vec<_>>())

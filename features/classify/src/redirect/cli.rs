@@ -12,26 +12,18 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "ip session redirect",
-        usage: concat!(
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Send packets of a classifier session by paths of their own, or end that
+    "ip session redirect", concat!(
             "[add|del] [punt] [ip4|ip6] table <table:u32> [",
             match_usage!(),
             "] [opaque-index <opaque:u32>] [{",
             fib::path_usage!(),
             "}...]"
-        ),
-        help: "Send packets of a classifier session by paths of their own, or end that",
-        run: redirect,
-    },
-    Command {
-        path: "show ip session redirect",
-        usage: "[all | table <table:u32>]",
-        help: "Classifier sessions whose packets take paths of their own",
-        run: show,
-    },
-];
+        ) => redirect;
+    /// Classifier sessions whose packets take paths of their own
+    "show ip session redirect", "[all | table <table:u32>]" => show;
+};
 
 /// Returns true if a path without its protocol's word is one of IPv6.
 fn is_v6(path: &Matches) -> bool {
@@ -39,14 +31,14 @@ fn is_v6(path: &Matches) -> bool {
     nexthop || path.flag("rx-ip6") || path.has("lookup6") || path.has("source-lookup6")
 }
 
-fn redirect(w: &World, m: &Matches) -> Result<Output> {
+fn redirect(w: &World, m: &Matches) -> Result<()> {
     let table = m.req("table")?;
     let matched = words::matched(m)?
         .ok_or_else(|| Error::usage("expected the session: `match …' behind the table"))?;
     let redirects = w.get::<Redirects>();
     if m.flag("del") {
         redirects.delete(w, table, &matched).map_err(|e| e.at(m.span("table")))?;
-        return Ok(Output::empty());
+        return Ok(());
     }
     let v6 = m.flag("ip6") || !m.flag("ip4") && m.groups("via").any(|path| is_v6(&path));
     let read = |path: Matches| -> Result<Path> {
@@ -60,7 +52,7 @@ fn redirect(w: &World, m: &Matches) -> Result<Output> {
     let opaque = m.opt("opaque")?.unwrap_or(u32::MAX);
     let redirect = Redirect { opaque, is_punt: m.flag("punt"), v6, matched, paths };
     redirects.set(w, table, redirect).map_err(|e| e.at(m.span("table")))?;
-    Ok(Output::empty())
+    Ok(())
 }
 
 /// The paths of a redirect, as commands take them.

@@ -3,19 +3,15 @@
 
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages};
+use msg::Messages;
 use net::api::AddressFamily;
 use net::{Fib, FlowHash, FlowRouterId, Net};
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(set_fields);
-    m.call(|w: &World, _: &Caller<'_, World>, r: SetIpFlowHashV2| {
-        set(w, r.table_id, r.af.is_ip6(), r.flow_hash_config.0)
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: SetIpFlowHashV3| {
-        set(w, r.table_id, r.af.is_ip6(), r.flow_hash_config.0)
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: SetIpFlowHashRouterId| -> Result<()> {
+    m.call(|w, r: SetIpFlowHashV2| set(w, r.table_id, r.af.is_ip6(), r.flow_hash_config.0));
+    m.call(|w, r: SetIpFlowHashV3| set(w, r.table_id, r.af.is_ip6(), r.flow_hash_config.0));
+    m.call(|w, r: SetIpFlowHashRouterId| {
         w.get::<FlowRouterId>().set(r.router_id);
         Ok(())
     });
@@ -36,7 +32,7 @@ msg::messages! {
     SetIpFlowHashRouterId,
 }
 
-fn set_fields(w: &World, _: &Caller<'_, World>, r: SetIpFlowHash) -> Result<()> {
+fn set_fields(w: &World, r: SetIpFlowHash) -> Result<()> {
     let fields = [r.src, r.dst, r.sport, r.dport, r.proto, r.reverse, r.symmetric];
     let chosen = FlowHash::NAMES.iter().zip(fields).filter(|(_, on)| *on);
     set(w, r.vrf_id, r.is_ipv6, chosen.fold(0, |bits, ((bit, _), _)| bits | bit.bits()))

@@ -5,7 +5,7 @@ use super::table::IpTable;
 use super::{again, source};
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, retval};
+use msg::{Messages, retval};
 use net::api::{FibPath, Prefix, path_of, path_to};
 use net::fib::RouteInfo;
 use net::{Fib, Net, RouteTables, Source, TableIndex};
@@ -17,8 +17,8 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(add_del_v2);
     m.dump(dump);
     m.dump_some(dump_v2);
-    m.call(lookup);
-    m.call(lookup_v2);
+    m.call(|w, r: IpRouteLookup| find(w, r.table_id, r.exact != 0, &r.prefix).map(IpRoute::from));
+    m.call(|w, r: IpRouteLookupV2| find(w, r.table_id, r.exact != 0, &r.prefix));
 }
 
 msg::messages! {
@@ -29,12 +29,8 @@ msg::messages! {
     IpRouteV2,
     /// Adds or removes a route of the binary API, or paths of it.
     IpRouteAddDel,
-    /// The index of the route's counters in the stats segment.
-    IpRouteAddDelReply,
     /// Adds or removes a route of any source, or paths of it.
     IpRouteAddDelV2,
-    /// The index of the route's counters in the stats segment.
-    IpRouteAddDelV2Reply,
     /// Asks for all routes of a table.
     IpRouteDump,
     /// A route.
@@ -45,8 +41,6 @@ msg::messages! {
     IpRouteV2Details,
     /// Asks for the route of exactly this prefix, or the one that packets to it take.
     IpRouteLookup,
-    /// A route.
-    IpRouteLookupReply,
     /// Asks for the route of exactly this prefix, or the one that packets to it take.
     IpRouteLookupV2,
     /// A route and its source.
@@ -68,21 +62,15 @@ impl IpRouteV2 {
     }
 }
 
-fn add_del(w: &World, _: &Caller<'_, World>, r: IpRouteAddDel) -> Result<IpRouteAddDelReply> {
+fn add_del(w: &World, r: IpRouteAddDel) -> Result<u32> {
     let change = Change { is_add: r.is_add, is_multipath: r.is_multipath, source: Source::Api };
-    let stats_index = change.make(w, r.route.table_id, &r.route.prefix, &r.route.paths)?;
-    Ok(IpRouteAddDelReply { stats_index })
+    change.make(w, r.route.table_id, &r.route.prefix, &r.route.paths)
 }
 
-fn add_del_v2(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: IpRouteAddDelV2,
-) -> Result<IpRouteAddDelV2Reply> {
+fn add_del_v2(w: &World, r: IpRouteAddDelV2) -> Result<u32> {
     let source = source::to_add(w, r.route.src)?;
     let change = Change { is_add: r.is_add, is_multipath: r.is_multipath, source };
-    let stats_index = change.make(w, r.route.table_id, &r.route.prefix, &r.route.paths)?;
-    Ok(IpRouteAddDelV2Reply { stats_index })
+    change.make(w, r.route.table_id, &r.route.prefix, &r.route.paths)
 }
 
 struct Change {
@@ -175,17 +163,12 @@ impl<F: Net> Iterator for Walk<F> {
     }
 }
 
-fn dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: IpRouteDump,
-) -> Result<impl Iterator<Item = IpRouteDetails> + use<>> {
+fn dump(w: &World, r: IpRouteDump) -> Result<impl Iterator<Item = IpRouteDetails> + use<>> {
     Ok(walk(w, &r.table)?.map(|route| IpRouteDetails { route: route.into() }))
 }
 
 fn dump_v2(
     w: &World,
-    _: &Caller<'_, World>,
     r: IpRouteV2Dump,
 ) -> Result<impl Iterator<Item = Option<IpRouteV2Details>> + use<>> {
     let is_wanted = move |route: &IpRouteV2| r.src == 0 || route.src == r.src;
@@ -209,13 +192,4 @@ fn find_of<F: Net>(
     let fib = w.get::<Fib<F>>();
     let route = fib.lookup(fib.find_table(table_id)?, prefix, exact)?;
     Ok(IpRouteV2::of(&w.get::<RouteTables>(), table_id, &route))
-}
-
-fn lookup(w: &World, _: &Caller<'_, World>, r: IpRouteLookup) -> Result<IpRouteLookupReply> {
-    let route = find(w, r.table_id, r.exact != 0, &r.prefix)?;
-    Ok(IpRouteLookupReply { route: route.into() })
-}
-
-fn lookup_v2(w: &World, _: &Caller<'_, World>, r: IpRouteLookupV2) -> Result<IpRouteLookupV2Reply> {
-    find(w, r.table_id, r.exact != 0, &r.prefix).map(|route| IpRouteLookupV2Reply { route })
 }

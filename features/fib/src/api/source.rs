@@ -3,7 +3,7 @@
 
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, retval};
+use msg::{Messages, retval};
 use net::{Source, Sources};
 
 pub(super) fn messages(m: &mut Messages<World>) {
@@ -48,7 +48,7 @@ msg::messages! {
     FibSourceAddReply,
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, _: FibSourceDump) -> Result<Vec<FibSourceDetails>> {
+fn dump(w: &World, _: FibSourceDump) -> Result<Vec<FibSourceDetails>> {
     let sources = w.get::<Sources>();
     let details = |source: Source| FibSourceDetails {
         src: FibSource {
@@ -60,7 +60,7 @@ fn dump(w: &World, _: &Caller<'_, World>, _: FibSourceDump) -> Result<Vec<FibSou
     Ok(sources.all().into_iter().map(details).collect())
 }
 
-fn add(w: &World, _: &Caller<'_, World>, r: FibSourceAdd) -> Result<FibSourceAddReply> {
+fn add(w: &World, r: FibSourceAdd) -> Result<u8> {
     let source = w.get::<Sources>().add(r.src.name.as_str(), r.src.priority)?;
-    Ok(FibSourceAddReply { id: source.id() })
+    Ok(source.id())
 }

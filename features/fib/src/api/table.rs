@@ -4,14 +4,14 @@
 use super::again;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages, retval};
+use msg::{Messages, retval};
 use net::fib::TableInfo;
 use net::{Fib, Net, Source};
 use wire::{Ip4, Ip6};
 
 pub(super) fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: IpTableAddDel| add_del(w, r.is_add, &r.table));
-    m.call(|w: &World, _: &Caller<'_, World>, r: IpTableAddDelV2| add_del(w, r.is_add, &r.table));
+    m.call(|w, r: IpTableAddDel| add_del(w, r.is_add, &r.table));
+    m.call(|w, r: IpTableAddDelV2| add_del(w, r.is_add, &r.table));
     m.call(allocate);
     m.dump(dump);
     m.call(flush);
@@ -30,8 +30,6 @@ msg::messages! {
     IpTableAddDelV2,
     /// Makes a table of the number that is given, or of a free one if all bits are set.
     IpTableAllocate,
-    /// The table with the number that was chosen.
-    IpTableAllocateReply,
     /// Asks for all tables.
     IpTableDump,
     /// One table: its number, name and IP version.
@@ -63,20 +61,20 @@ fn add_del_of<F: Net>(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
     }
 }
 
-fn allocate(w: &World, _: &Caller<'_, World>, r: IpTableAllocate) -> Result<IpTableAllocateReply> {
+fn allocate(w: &World, r: IpTableAllocate) -> Result<IpTable> {
     let mut table = r.table;
     if table.table_id == u32::MAX {
         table.table_id = net::by_version!(table.is_ip6, free_id(w));
     }
     add_del(w, true, &table)?;
-    Ok(IpTableAllocateReply { table })
+    Ok(table)
 }
 
 fn free_id<F: Net>(w: &World) -> u32 {
     w.get::<Fib<F>>().free_table_id()
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, _: IpTableDump) -> Result<Vec<IpTableDetails>> {
+fn dump(w: &World, _: IpTableDump) -> Result<Vec<IpTableDetails>> {
     Ok([all::<Ip4>(w), all::<Ip6>(w)]
         .concat()
         .into_iter()
@@ -89,7 +87,7 @@ fn all<F: Net>(w: &World) -> Vec<IpTable> {
     w.get::<Fib<F>>().list_tables().into_iter().map(table).collect()
 }
 
-fn flush(w: &World, _: &Caller<'_, World>, r: IpTableFlush) -> Result<()> {
+fn flush(w: &World, r: IpTableFlush) -> Result<()> {
     net::by_version!(r.table.is_ip6, flush_of(w, r.table.table_id))
 }
 
@@ -98,7 +96,7 @@ fn flush_of<F: Net>(w: &World, id: u32) -> Result<()> {
     fib.flush(w, fib.find_table(id)?, Source::Api).map(drop)
 }
 
-fn replace_begin(w: &World, _: &Caller<'_, World>, r: IpTableReplaceBegin) -> Result<()> {
+fn replace_begin(w: &World, r: IpTableReplaceBegin) -> Result<()> {
     net::by_version!(r.table.is_ip6, replace_begin_of(w, r.table.table_id))
 }
 
@@ -107,7 +105,7 @@ fn replace_begin_of<F: Net>(w: &World, id: u32) -> Result<()> {
     fib.replace_begin(fib.find_table(id)?, Source::Api)
 }
 
-fn replace_end(w: &World, _: &Caller<'_, World>, r: IpTableReplaceEnd) -> Result<()> {
+fn replace_end(w: &World, r: IpTableReplaceEnd) -> Result<()> {
     net::by_version!(r.table.is_ip6, replace_end_of(w, r.table.table_id))
 }
 

@@ -3,7 +3,7 @@
 
 use cli::{Error, Matches, Output, Writer, retval};
 use graph::World;
-use net::args::interface;
+use net::args::given_interface;
 use net::{AdjIndex, AdjInfo, AdjKind, Adjacencies, Interfaces, Link, Links, NextHop, NextHops};
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -123,12 +123,12 @@ pub fn write_adjacency(w: &World, info: &AdjInfo, out: &mut Writer) {
 }
 
 /// Accepts `enable`: the counters of adjacencies are always on.
-pub fn counters(_: &World, m: &Matches) -> Result<Output, Error> {
+pub fn counters(_: &World, m: &Matches) -> Result<(), Error> {
     if m.flag("disable") {
         let why = "packets are always counted by adjacency: it costs nothing that could be saved";
         return Err(Error::unsupported(why));
     }
-    Ok(Output::empty())
+    Ok(())
 }
 
 pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -141,7 +141,7 @@ pub fn neighbors(w: &World, m: &Matches) -> Result<Output, Error> {
 
 fn show_some(w: &World, m: &Matches, which: fn(AdjKind) -> bool) -> Result<Output, Error> {
     let adjacencies = w.get::<Adjacencies>();
-    let only_if = if m.has("interface") { Some(interface(w, m, "interface")?) } else { None };
+    let only_if = given_interface(w, m, "interface")?;
     let only_to: Option<IpAddr> = m.opt("nexthop")?;
     let only = one(&adjacencies, m, |info| which(info.adj.kind), "adjacency")?;
     // An alias is shown with its routes.

@@ -5,7 +5,7 @@ use super::adjacency::{describe, next_number, write_adjacency};
 use crate::walk::{prefixes, routes};
 use cli::{Cell, Error, Matches, Output, Table, Writer, retval};
 use graph::{SwIfIndex, World};
-use net::args::{interface, other_version, prefix, table as table_of};
+use net::args::{given_interface, other_version, prefix, table as table_of};
 use net::fib::{RouteInfo, TableInfo};
 use net::{
     AdjIndex, AdjKind, Adjacencies, Fib, FlowRouterId, Interfaces, IpBinding, Link, LinkLocals,
@@ -179,7 +179,7 @@ pub fn links(w: &World, m: &Matches) -> Result<Output, Error> {
         Lengths,
         End,
     }
-    let only = if m.has("interface") { Some(interface(w, m, "interface")?) } else { None };
+    let only = given_interface(w, m, "interface")?;
     let (fib, links) = (w.get::<Fib<Ip6>>(), w.get::<LinkLocals>());
     let (summary, detailed) = (m.flag("summary"), m.flag("detail"));
     let one = m.has("prefix") || m.has("address");

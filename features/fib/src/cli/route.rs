@@ -4,7 +4,7 @@
 use super::load;
 use cli::{Error, Matches, Output};
 use graph::World;
-use net::args::{interface, is_v6, prefix, table as table_of};
+use net::args::{given_interface, interface, is_v6, prefix, table as table_of};
 use net::fib::ResolveVia;
 use net::{AdjIndex, Fib, Net, Objects, Path, PathKind, Source, TableIndex, TableRef};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -124,7 +124,7 @@ fn object(w: &World, name: &str, number: u32) -> Result<PathKind, Error> {
 
 /// The path over a next hop, an interface, or both.
 fn next_hop<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<PathKind, Error> {
-    let sw_if = m.has("interface").then(|| interface(w, m, "interface")).transpose()?;
+    let sw_if = given_interface(w, m, "interface")?;
     let Some(nexthop) = m.opt::<IpAddr>("nexthop")? else {
         let expected = "a path needs a next hop, an interface or a word such as `drop'";
         let sw_if = sw_if.ok_or_else(|| Error::usage(expected).at(m.span("via")))?;

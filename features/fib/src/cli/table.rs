@@ -18,27 +18,26 @@ pub fn run<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
         return load::flush::<F>(w, table_of::<F>(w, m, "table")?);
     }
     let id = m.req("table")?;
-    let index = fib.find_table(id).map_err(|e| e.at(m.span("table")))?;
-    if fib.delete_table(w, id, Source::Cli).map_err(|e| e.at(m.span("table")))? {
+    let index = fib.find_table(id).map_err(m.at("table"))?;
+    if fib.delete_table(w, id, Source::Cli).map_err(m.at("table"))? {
         return Ok(Output::empty());
     }
     let user = fib.user(w, index).unwrap_or_else(|| "a client needs it".into());
     Ok(format!("table {id} stays for now: {user}\n").into())
 }
 
-pub fn flow_hash<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn flow_hash<F: Net>(w: &World, m: &Matches) -> Result<(), Error> {
     let chosen = FlowHash::NAMES.iter().filter(|(_, name)| m.flag(name));
     let bits = chosen.fold(0, |bits, (bit, _)| bits | bit.bits());
-    w.get::<Fib<F>>().set_flow_hash(table_of::<F>(w, m, "table")?, FlowHash::from_api(bits)?)?;
-    Ok(Output::empty())
+    w.get::<Fib<F>>().set_flow_hash(table_of::<F>(w, m, "table")?, FlowHash::from_api(bits)?)
 }
 
-pub fn flow_router_id(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn flow_router_id(w: &World, m: &Matches) -> Result<(), Error> {
     w.get::<FlowRouterId>().set(m.req("id")?);
-    Ok(Output::empty())
+    Ok(())
 }
 
-pub fn route_counters(w: &World, m: &Matches) -> Result<Output, Error> {
+pub fn route_counters(w: &World, m: &Matches) -> Result<(), Error> {
     Routes::set_counting(w, m.flag("on"));
-    Ok(Output::empty())
+    Ok(())
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The messages and their types.
 
+use graph::SwIfIndex;
 use net::api::{Address, InterfaceIndex};
 
 msg::messages! {
@@ -14,13 +15,10 @@ msg::messages! {
     TunnelMetrics,
     /// Makes or deletes a tunnel.
     GtpuAddDelTunnel,
-    /// The index of the tunnel's interface.
-    GtpuAddDelTunnelReply,
     /// Makes or deletes a tunnel.
     #[from(GtpuAddDelTunnel)]
     GtpuAddDelTunnelV2,
     /// The index of the tunnel's interface.
-    #[derive(Debug, PartialEq, Eq)]
     GtpuAddDelTunnelV2Reply,
     /// Changes the identifier in what is sent to an end.
     GtpuTunnelUpdateTteid,
@@ -32,17 +30,12 @@ msg::messages! {
     /// Asks for one tunnel or forward, or for all.
     GtpuTunnelV2Dump,
     /// A tunnel or a forward.
-    #[derive(Debug, PartialEq, Eq)]
     GtpuTunnelV2Details,
     /// Forwards datagrams that no tunnel takes, or no longer.
     GtpuAddDelForward,
-    /// The forward.
-    #[derive(Debug, PartialEq, Eq)]
-    GtpuAddDelForwardReply,
     /// Asks for the counters of tunnels.
     GtpuGetTransferCounts,
     /// Counters of tunnels.
-    #[derive(Debug, PartialEq, Eq)]
     GtpuGetTransferCountsReply,
     /// Takes datagrams of tunnels out of what an interface receives before it is looked up.
     SwInterfaceSetGtpuBypass,

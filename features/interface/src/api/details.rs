@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages with the details of interfaces.
 
-use super::Client;
 use crate::control;
 use cli::Result;
 use graph::World;
@@ -22,7 +21,6 @@ msg::messages! {
     /// Asks for interfaces: one, those with a part of a name, or all.
     SwInterfaceDump,
     /// An interface.
-    #[derive(Debug)]
     SwInterfaceDetails,
 }
 
@@ -43,11 +41,7 @@ impl SubIfFlags {
     }
 }
 
-pub(super) fn dump(
-    w: &World,
-    _: &Client<'_>,
-    r: SwInterfaceDump,
-) -> Result<Vec<SwInterfaceDetails>> {
+pub(super) fn dump(w: &World, r: SwInterfaceDump) -> Result<Vec<SwInterfaceDetails>> {
     let interfaces = match (r.name_filter_valid, r.sw_if_index) {
         (true, _) => control::matching(w, &r.name_filter),
         (false, InterfaceIndex::NONE | InterfaceIndex(0)) => w.get::<Interfaces>().list(),

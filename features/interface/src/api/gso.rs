@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `gso`.
 
-use super::Client;
 use graph::World;
 use msg::{Messages, Module};
 use net::api::InterfaceIndex;
@@ -11,7 +10,7 @@ use net::{Column, Gso};
 pub static API: Module<World> = Module::core("gso", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Client<'_>, r: FeatureGsoEnableDisable| {
+    m.call(|w, r: FeatureGsoEnableDisable| {
         let sw_if = r.sw_if_index.existing(w)?;
         w.get::<Column<Gso>>().set(w, sw_if, Gso(r.enable_disable))
     });

@@ -11,7 +11,7 @@ pub mod tx;
 use crate::control;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 use net::api::IfStatusFlags;
 use net::api::{InterfaceIndex, MacAddress};
 use net::{IfEvent, IfKind, Interfaces, MtuKind};
@@ -19,47 +19,41 @@ use net::{IfEvent, IfKind, Interfaces, MtuKind};
 /// This feature's part of the module `interface`.
 pub static API: Module<World> = Module::core("interface", messages);
 
-type Client<'a> = Caller<'a, World>;
-
 fn messages(m: &mut Messages<World>) {
     m.dump(details::dump);
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetFlags| {
+    m.call(|w, r: SwInterfaceSetFlags| {
         let up = r.flags.has(IfStatusFlags::ADMIN_UP);
         w.get::<Interfaces>().set_admin(w, r.sw_if_index.existing(w)?, up)
     });
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetMtu| {
-        control::set_mtus(w, r.sw_if_index.existing(w)?, r.mtu)
-    });
-    m.call(|w: &World, _: &Client<'_>, r: HwInterfaceSetMtu| {
+    m.call(|w, r: SwInterfaceSetMtu| control::set_mtus(w, r.sw_if_index.existing(w)?, r.mtu));
+    m.call(|w, r: HwInterfaceSetMtu| {
         w.get::<Interfaces>().set_mtu(w, r.sw_if_index.existing(w)?, MtuKind::Link, r.mtu)
     });
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetMacAddress| {
+    m.call(|w, r: SwInterfaceSetMacAddress| {
         w.get::<Interfaces>().set_mac(w, r.sw_if_index.existing(w)?, r.mac_address.into())
     });
     m.call(get_mac);
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceAddDelMacAddress| -> Result<()> {
+    m.call(|w, r: SwInterfaceAddDelMacAddress| -> Result<()> {
         let sw_if = InterfaceIndex(r.sw_if_index).existing(w)?;
         let name = w.get::<Interfaces>().name(sw_if);
         Err(Error::unsupported(format!("{name}: further MAC addresses aren't built yet"))
             .retval(retval::UNIMPLEMENTED))
     });
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetInterfaceName| {
+    m.call(|w, r: SwInterfaceSetInterfaceName| {
         w.get::<Interfaces>().set_name(w, r.sw_if_index.existing(w)?, r.name.as_str())
     });
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetPromisc| {
+    m.call(|w, r: SwInterfaceSetPromisc| {
         w.get::<Interfaces>().set_promiscuous(w, r.sw_if_index.existing(w)?, r.promisc_on)
     });
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceTagAddDel| {
+    m.call(|w, r: SwInterfaceTagAddDel| {
         let tag = r.is_add.then_some(r.tag.as_str());
         control::set_tag(w, r.sw_if_index.existing(w)?, tag)
     });
-    m.call_later(|w: &World, _: &Client<'_>, r: SwInterfaceClearStats| {
+    m.call_later(|w, r: SwInterfaceClearStats| {
         Ok(control::clear_counters(w, r.sw_if_index.existing_or_all(w)?).reply(|_| Ok(())))
     });
-    m.call(|w: &World, _: &Client<'_>, r: CollectDetailedInterfaceStats| {
-        r.sw_if_index.existing(w).map(|_| ())
-    });
-    m.call(|_: &World, c: &Client<'_>, r: WantInterfaceEvents| {
+    m.call(|w, r: CollectDetailedInterfaceStats| r.sw_if_index.existing(w).map(|_| ()));
+    m.call_by(|_, c, r: WantInterfaceEvents| {
         c.hub.subscribe::<SwInterfaceEvent>(c, r.pid, r.enable_disable != 0);
         Ok(())
     });
@@ -79,8 +73,6 @@ msg::messages! {
     SwInterfaceSetMacAddress,
     /// Asks for the MAC address.
     SwInterfaceGetMacAddress,
-    /// The MAC address.
-    SwInterfaceGetMacAddressReply,
     /// Adds or removes a further MAC address: refused, it isn't built yet.
     SwInterfaceAddDelMacAddress,
     /// Gives an interface another name.
@@ -100,18 +92,10 @@ msg::messages! {
     SwInterfaceEvent,
 }
 
-fn get_mac(
-    w: &World,
-    _: &Client<'_>,
-    r: SwInterfaceGetMacAddress,
-) -> Result<SwInterfaceGetMacAddressReply> {
+fn get_mac(w: &World, r: SwInterfaceGetMacAddress) -> Result<MacAddress> {
     let interface = w.get::<Interfaces>().get(r.sw_if_index.existing(w)?)?;
-    let mac = if interface.kind == IfKind::Ethernet {
-        interface.mac.into()
-    } else {
-        MacAddress::default()
-    };
-    Ok(SwInterfaceGetMacAddressReply { mac_address: mac })
+    let is_ethernet = interface.kind == IfKind::Ethernet;
+    Ok(if is_ethernet { interface.mac.into() } else { MacAddress::default() })
 }
 
 /// Tells clients what happened to an interface.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Receive queues.
 
-use super::Client;
 use crate::control::{self, Poller};
 use cli::{Error, Result};
 use graph::{InputMode, SwIfIndex, World};
@@ -10,23 +9,22 @@ use net::Interfaces;
 use net::api::InterfaceIndex;
 
 pub(super) fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetRxMode| {
+    m.call(|w, r: SwInterfaceSetRxMode| {
         let (queue, mode) = (r.queue_id_valid.then_some(r.queue_id), r.mode.input()?);
         control::set_rx_mode(w, device(w, r.sw_if_index)?, queue, mode).map_err(refused)
     });
     m.dump(placements);
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetRxPlacement| {
+    m.call(|w, r: SwInterfaceSetRxPlacement| {
         let poller = if r.is_main { Poller::Main } else { Poller::Worker(r.worker_id) };
         control::set_rx_placement(w, device(w, r.sw_if_index)?, Some(r.queue_id), poller)
             .map_err(refused)
     });
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetDefaultRxMode| {
+    m.call(|w, r: SwInterfaceSetDefaultRxMode| {
         w.get::<Interfaces>().set_default_rx_mode(r.mode.input()?);
         Ok(())
     });
-    m.call(|w: &World, _: &Client<'_>, _: SwInterfaceGetDefaultRxMode| {
-        let mode = w.get::<Interfaces>().default_rx_mode().into();
-        Ok(SwInterfaceGetDefaultRxModeReply { mode })
+    m.call(|w, _: SwInterfaceGetDefaultRxMode| {
+        Ok(RxMode::from(w.get::<Interfaces>().default_rx_mode()))
     });
 }
 
@@ -52,7 +50,6 @@ msg::messages! {
     /// Asks which threads poll the receive queues.
     SwInterfaceRxPlacementDump,
     /// A receive queue.
-    #[derive(Debug, PartialEq)]
     SwInterfaceRxPlacementDetails,
     /// Chooses the thread that polls a receive queue.
     SwInterfaceSetRxPlacement,
@@ -90,7 +87,6 @@ impl From<InputMode> for RxMode {
 
 fn placements(
     w: &World,
-    _: &Client<'_>,
     r: SwInterfaceRxPlacementDump,
 ) -> Result<Vec<SwInterfaceRxPlacementDetails>> {
     let all = control::placements(w, r.sw_if_index.existing_or_all(w)?);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `interface` that make sub-interfaces.
 
-use super::Client;
 use super::details::SubIfFlags;
 use crate::sub;
 use cli::{Error, Result};
-use graph::World;
+use graph::{SwIfIndex, World};
 use msg::{Messages, Module, retval};
 use net::api::InterfaceIndex;
 use net::{Interfaces, SubFrames, SubInterface, Tags, Vlan};
@@ -14,7 +13,7 @@ use net::{Interfaces, SubFrames, SubInterface, Tags, Vlan};
 pub static API: Module<World> = Module::core("interface", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Client<'_>, r: CreateVlanSubif| {
+    m.call(|w, r: CreateVlanSubif| {
         let parent = r.sw_if_index.existing(w)?;
         let id = u16::try_from(r.vlan_id).ok().filter(|id| (1..=4095).contains(id)).ok_or_else(
             || {
@@ -23,23 +22,21 @@ fn messages(m: &mut Messages<World>) {
             },
         )?;
         let new = SubInterface { id: id.into(), frames: sub::one_vlan(id) };
-        let made = w.get::<Interfaces>().create_sub(w, parent, new).map_err(|error| {
+        w.get::<Interfaces>().create_sub(w, parent, new).map_err(|error| {
             // As in VPP: only tags that another number has are an invalid registration.
             if error.is(retval::UNSPECIFIED) {
                 error.retval(retval::INVALID_REGISTRATION)
             } else {
                 error
             }
-        });
-        Ok(CreateVlanSubifReply { sw_if_index: made?.into() })
+        })
     });
-    m.call(|w: &World, _: &Client<'_>, r: CreateSubif| {
+    m.call(|w, r: CreateSubif| {
         let parent = r.sw_if_index.existing(w)?;
         let new = SubInterface { id: r.sub_id, frames: frames(&r)? };
-        let sw_if_index = w.get::<Interfaces>().create_sub(w, parent, new)?.into();
-        Ok(CreateSubifReply { sw_if_index })
+        w.get::<Interfaces>().create_sub(w, parent, new)
     });
-    m.call(|w: &World, _: &Client<'_>, r: DeleteSubif| sub::remove(w, r.sw_if_index.existing(w)?));
+    m.call(|w, r: DeleteSubif| sub::remove(w, r.sw_if_index.existing(w)?));
 }
 
 fn frames(r: &CreateSubif) -> Result<SubFrames> {
@@ -64,12 +61,8 @@ fn frames(r: &CreateSubif) -> Result<SubFrames> {
 msg::messages! {
     /// Makes a sub-interface for the frames of a VLAN.
     CreateVlanSubif,
-    /// The index of the new interface.
-    CreateVlanSubifReply,
     /// Makes a sub-interface.
     CreateSubif,
-    /// The index of the new interface.
-    CreateSubifReply,
     /// Takes a sub-interface away.
     DeleteSubif,
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Transmit queues.
 
-use super::Client;
 use crate::control;
 use cli::{Error, Result};
 use graph::World;
@@ -9,7 +8,7 @@ use msg::{Messages, retval};
 use net::api::InterfaceIndex;
 
 pub(super) fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetTxPlacement| {
+    m.call(|w, r: SwInterfaceSetTxPlacement| {
         let sw_if = r.sw_if_index.existing(w)?;
         if control::is_sub(w, sw_if) {
             return Err(Error::parse("a sub-interface has no queues").retval(retval::INVALID_VALUE));
@@ -24,16 +23,14 @@ msg::messages! {
     SwInterfaceSetTxPlacement,
     /// Asks which threads send by the transmit queues.
     SwInterfaceTxPlacementGet,
-    /// The end of the transmit queues.
-    SwInterfaceTxPlacementGetReply,
     /// A transmit queue.
-    #[derive(Debug, PartialEq)]
     SwInterfaceTxPlacementDetails,
 }
 
-type Placements = (Vec<SwInterfaceTxPlacementDetails>, SwInterfaceTxPlacementGetReply);
-
-fn placements(w: &World, _: &Client<'_>, r: SwInterfaceTxPlacementGet) -> Result<Placements> {
+fn placements(
+    w: &World,
+    r: SwInterfaceTxPlacementGet,
+) -> Result<Vec<SwInterfaceTxPlacementDetails>> {
     let only = r.sw_if_index.existing_or_all(w)?;
     if only.is_some_and(|sw_if| control::is_sub(w, sw_if)) {
         return Err(Error::parse("a sub-interface has no queues").retval(retval::INVALID_INTERFACE));
@@ -50,5 +47,5 @@ fn placements(w: &World, _: &Client<'_>, r: SwInterfaceTxPlacementGet) -> Result
     if all.is_empty() {
         return Err(Error::not_found("no transmit queue").retval(retval::NO_SUCH_ENTRY));
     }
-    Ok((all, SwInterfaceTxPlacementGetReply { cursor: u32::MAX }))
+    Ok(all)
 }

@@ -4,7 +4,7 @@
 use crate::control;
 use cli::Result;
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages};
+use msg::Messages;
 use net::api::{AddressWithPrefix, InterfaceIndex, Ip6Address};
 use net::{Addresses, Interfaces, LinkLocals, Net};
 use wire::{Ip4, Ip6};
@@ -13,13 +13,13 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.dump(address_dump);
     m.dump(unnumbered_dump);
     m.dump(dump);
-    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceIp4EnableDisable| {
+    m.call(|w, r: SwInterfaceIp4EnableDisable| {
         w.get::<Addresses<Ip4>>().enable(w, r.sw_if_index.existing(w)?, r.enable)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6EnableDisable| {
+    m.call(|w, r: SwInterfaceIp6EnableDisable| {
         w.get::<Addresses<Ip6>>().enable(w, r.sw_if_index.existing(w)?, r.enable)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6SetLinkLocalAddress| {
+    m.call(|w, r: SwInterfaceIp6SetLinkLocalAddress| {
         control::set_link_local(w, r.sw_if_index.existing(w)?, r.ip.0.into())
     });
     m.call(link_local);
@@ -44,17 +44,11 @@ msg::messages! {
     SwInterfaceIp6SetLinkLocalAddress,
     /// Asks for the link-local address of an interface.
     SwInterfaceIp6GetLinkLocalAddress,
-    /// The link-local address of an interface.
-    SwInterfaceIp6GetLinkLocalAddressReply,
     /// Enables IPv4 on an interface without an address, or takes that back.
     SwInterfaceIp4EnableDisable,
 }
 
-fn address_dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: IpAddressDump,
-) -> Result<Vec<IpAddressDetails>> {
+fn address_dump(w: &World, r: IpAddressDump) -> Result<Vec<IpAddressDetails>> {
     let sw_if = r.sw_if_index.existing(w)?;
     Ok(net::by_version!(r.is_ipv6, addresses_of(w, sw_if)))
 }
@@ -67,11 +61,7 @@ fn addresses_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Vec<IpAddressDetails> {
     w.get::<Addresses<F>>().own(sw_if).into_iter().map(details).collect()
 }
 
-fn unnumbered_dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: IpUnnumberedDump,
-) -> Result<Vec<IpUnnumberedDetails>> {
+fn unnumbered_dump(w: &World, r: IpUnnumberedDump) -> Result<Vec<IpUnnumberedDetails>> {
     let (only, addresses) = (r.sw_if_index.existing_or_all(w)?, w.get::<Addresses<Ip4>>());
     let of = |sw_if| {
         let lender = addresses.unnumbered(sw_if)?;
@@ -81,7 +71,7 @@ fn unnumbered_dump(
     Ok(all.filter(|sw_if| only.is_none_or(|only| only == *sw_if)).filter_map(of).collect())
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, r: IpDump) -> Result<Vec<IpDetails>> {
+fn dump(w: &World, r: IpDump) -> Result<Vec<IpDetails>> {
     let numbered = net::by_version!(r.is_ipv6, numbered(w));
     let details = |sw_if: SwIfIndex| IpDetails { sw_if_index: sw_if.into(), is_ipv6: r.is_ipv6 };
     Ok(numbered.into_iter().map(details).collect())
@@ -93,12 +83,7 @@ fn numbered<F: Net>(w: &World) -> Vec<SwIfIndex> {
     all.map(|i| i.sw_if).filter(|sw_if| addresses.unnumbered(*sw_if).is_none()).collect()
 }
 
-fn link_local(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: SwInterfaceIp6GetLinkLocalAddress,
-) -> Result<SwInterfaceIp6GetLinkLocalAddressReply> {
+fn link_local(w: &World, r: SwInterfaceIp6GetLinkLocalAddress) -> Result<Ip6Address> {
     let address = w.get::<LinkLocals>().address(r.sw_if_index.existing(w)?);
-    let ip = Ip6Address(address.map_or([0; 16], |address| address.octets()));
-    Ok(SwInterfaceIp6GetLinkLocalAddressReply { ip })
+    Ok(Ip6Address(address.map_or([0; 16], |address| address.octets())))
 }

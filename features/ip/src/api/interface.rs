@@ -5,7 +5,7 @@ use crate::broadcast::DirectedBroadcast;
 use crate::control;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, retval};
+use msg::{Messages, retval};
 use net::api::{AddressWithPrefix, InterfaceIndex};
 use net::{Addresses, Fib, Net};
 use wire::{Ip4, Ip6};
@@ -15,15 +15,15 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(set_table);
     m.call(get_table);
     m.call(set_unnumbered);
-    m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSetIpDirectedBroadcast| {
+    m.call(|w, r: SwInterfaceSetIpDirectedBroadcast| {
         w.get::<DirectedBroadcast>().set(w, r.sw_if_index.existing(w)?, r.enable)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, _: SwInterfaceAddressReplaceBegin| {
+    m.call(|w, _: SwInterfaceAddressReplaceBegin| {
         control::replace_addresses_begin::<Ip4>(w);
         control::replace_addresses_begin::<Ip6>(w);
         Ok(())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, _: SwInterfaceAddressReplaceEnd| {
+    m.call(|w, _: SwInterfaceAddressReplaceEnd| {
         control::replace_addresses_end::<Ip4>(w);
         control::replace_addresses_end::<Ip6>(w);
         Ok(())
@@ -37,8 +37,6 @@ msg::messages! {
     SwInterfaceSetTable,
     /// Asks for the table that an interface is in.
     SwInterfaceGetTable,
-    /// The table that an interface is in.
-    SwInterfaceGetTableReply,
     /// Starts or stops the use of another interface's addresses by an unnumbered interface.
     SwInterfaceSetUnnumbered,
     /// Sends packets for the broadcast address of an interface's networks there, or drops them.
@@ -50,7 +48,7 @@ msg::messages! {
     SwInterfaceAddressReplaceEnd,
 }
 
-fn add_del_address(w: &World, _: &Caller<'_, World>, r: SwInterfaceAddDelAddress) -> Result<()> {
+fn add_del_address(w: &World, r: SwInterfaceAddDelAddress) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     if r.del_all {
         w.get::<Addresses<Ip4>>().clear(w, sw_if)?;
@@ -79,7 +77,7 @@ fn add_or_remove<F: Net>(
     }
 }
 
-fn set_table(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetTable) -> Result<()> {
+fn set_table(w: &World, r: SwInterfaceSetTable) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     if r.is_ipv6 {
         return w.get::<Addresses<Ip6>>().set_table(w, sw_if, r.vrf_id);
@@ -87,14 +85,9 @@ fn set_table(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetTable) -> Result
     w.get::<Addresses<Ip4>>().set_table(w, sw_if, r.vrf_id)
 }
 
-fn get_table(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: SwInterfaceGetTable,
-) -> Result<SwInterfaceGetTableReply> {
+fn get_table(w: &World, r: SwInterfaceGetTable) -> Result<u32> {
     let sw_if = r.sw_if_index.existing(w)?;
-    let vrf_id = net::by_version!(r.is_ipv6, table_of(w, sw_if))?;
-    Ok(SwInterfaceGetTableReply { vrf_id })
+    net::by_version!(r.is_ipv6, table_of(w, sw_if))
 }
 
 fn table_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Result<u32> {
@@ -104,7 +97,7 @@ fn table_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Result<u32> {
     w.get::<Fib<F>>().table_id(index).ok_or_else(gone)
 }
 
-fn set_unnumbered(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetUnnumbered) -> Result<()> {
+fn set_unnumbered(w: &World, r: SwInterfaceSetUnnumbered) -> Result<()> {
     let sw_if = r.unnumbered_sw_if_index.existing(w)?;
     let lender = r.is_add.then_some(SwIfIndex(r.sw_if_index.0));
     control::set_unnumbered(w, sw_if, lender)

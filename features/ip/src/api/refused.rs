@@ -3,11 +3,11 @@
 
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, retval};
+use msg::{Messages, retval};
 
 pub(super) fn messages(m: &mut Messages<World>) {
-    m.call(|_: &World, _: &Caller<'_, World>, _: IoamEnable| refuse("in-situ OAM"));
-    m.call(|_: &World, _: &Caller<'_, World>, _: IoamDisable| refuse("in-situ OAM"));
+    m.call(|_, _: IoamEnable| refuse("in-situ OAM"));
+    m.call(|_, _: IoamDisable| refuse("in-situ OAM"));
 }
 
 fn refuse(what: &str) -> Result<()> {

@@ -14,7 +14,7 @@ pub static API: Module<World> = Module::core("ip6_dad", messages);
 fn messages(m: &mut Messages<World>) {
     m.call(enable_disable);
     m.dump(dump);
-    m.call(want);
+    m.call_by(want);
     m.answer::<Ip6DadEvent>();
 }
 
@@ -33,7 +33,7 @@ msg::messages! {
     Ip6DadEvent,
 }
 
-fn enable_disable(w: &World, _: &Caller<'_, World>, r: Ip6DadEnableDisable) -> Result<()> {
+fn enable_disable(w: &World, r: Ip6DadEnableDisable) -> Result<()> {
     let dad = w.get::<Dad>();
     if !r.enable {
         return dad.set(w, Settings { enabled: false, ..dad.settings() });
@@ -42,7 +42,7 @@ fn enable_disable(w: &World, _: &Caller<'_, World>, r: Ip6DadEnableDisable) -> R
     dad.set(w, Settings { enabled: true, transmits, delay, ..dad.settings() })
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, _: Ip6DadDump) -> Result<Vec<Ip6DadDetails>> {
+fn dump(w: &World, _: Ip6DadDump) -> Result<Vec<Ip6DadDetails>> {
     let Settings { enabled, transmits, delay, .. } = w.get::<Dad>().settings();
     Ok(vec![Ip6DadDetails { enabled, dad_transmits: transmits, dad_retransmit_delay: delay }])
 }

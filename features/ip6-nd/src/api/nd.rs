@@ -16,7 +16,7 @@ fn messages(m: &mut Messages<World>) {
     ra::messages(m);
     proxy::messages(m);
     m.call(send_router_solicitation);
-    m.call(want);
+    m.call_by(want);
     m.answer::<Ip6RaEvent>();
 }
 
@@ -32,11 +32,7 @@ msg::messages! {
     Ip6RaEvent,
 }
 
-fn send_router_solicitation(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: Ip6ndSendRouterSolicitation,
-) -> Result<()> {
+fn send_router_solicitation(w: &World, r: Ip6ndSendRouterSolicitation) -> Result<()> {
     let backoff = Backoff { initial: r.irt, longest: r.mrt, count: r.mrc, duration: r.mrd };
     w.get::<Receiver>().solicit(w, r.sw_if_index.existing(w)?, (!r.stop).then_some(backoff))
 }

@@ -4,7 +4,7 @@
 use crate::proxy::Proxies;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages};
+use msg::Messages;
 use net::api::{InterfaceIndex, Ip6Address};
 use std::net::Ipv6Addr;
 
@@ -25,15 +25,15 @@ msg::messages! {
     Ip6ndProxyDetails,
 }
 
-fn add_del(w: &World, _: &Caller<'_, World>, r: Ip6ndProxyAddDel) -> Result<()> {
+fn add_del(w: &World, r: Ip6ndProxyAddDel) -> Result<()> {
     w.get::<Proxies>().set_host(w, r.sw_if_index.existing(w)?, Ipv6Addr::from(r.ip.0), r.is_add)
 }
 
-fn enable_disable(w: &World, _: &Caller<'_, World>, r: Ip6ndProxyEnableDisable) -> Result<()> {
+fn enable_disable(w: &World, r: Ip6ndProxyEnableDisable) -> Result<()> {
     w.get::<Proxies>().enable(w, r.sw_if_index.existing(w)?, r.is_enable)
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, _: Ip6ndProxyDump) -> Result<Vec<Ip6ndProxyDetails>> {
+fn dump(w: &World, _: Ip6ndProxyDump) -> Result<Vec<Ip6ndProxyDetails>> {
     let hosts = w.get::<Proxies>().hosts().into_iter();
     Ok(hosts
         .map(|(i, ip)| Ip6ndProxyDetails { sw_if_index: i.into(), ip: Ip6Address(ip.octets()) })

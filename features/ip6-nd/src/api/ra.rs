@@ -4,7 +4,7 @@
 use crate::ra::{Advertiser, RaConfig, RaPrefix, usual_lifetime};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages, retval};
+use msg::{Messages, retval};
 use net::api::{InterfaceIndex, Prefix};
 use net::{IfKind, Interfaces, IpBinding, MtuKind};
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ msg::messages! {
     SwInterfaceIp6ndRaDetails,
 }
 
-fn config(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaConfig) -> Result<()> {
+fn config(w: &World, r: SwInterfaceIp6ndRaConfig) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     w.get::<Advertiser>().change(w, sw_if, |c| {
         let (on, usual) = (!r.is_no, RaConfig::default());
@@ -72,7 +72,7 @@ fn config(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaConfig) -> Resu
     })
 }
 
-fn prefix(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaPrefix) -> Result<()> {
+fn prefix(w: &World, r: SwInterfaceIp6ndRaPrefix) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     let wrong = || Error::parse("no prefix of IPv6").retval(retval::INVALID_VALUE);
     let IpAddr::V6(addr) = IpAddr::from(r.prefix.address) else { return Err(wrong()) };
@@ -97,11 +97,7 @@ fn prefix(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaPrefix) -> Resu
     crate::verbs::set_prefix(w, sw_if, prefix, (!r.is_no).then_some(new))
 }
 
-fn dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: SwInterfaceIp6ndRaDump,
-) -> Result<Vec<SwInterfaceIp6ndRaDetails>> {
+fn dump(w: &World, r: SwInterfaceIp6ndRaDump) -> Result<Vec<SwInterfaceIp6ndRaDetails>> {
     let only = r.sw_if_index.existing_or_all(w)?;
     let set: BTreeSet<SwIfIndex> =
         w.get::<Advertiser>().list().into_iter().map(|(sw_if, _)| sw_if).collect();

@@ -4,7 +4,7 @@
 use crate::rd::Receiver;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Module};
+use msg::Module;
 use net::api::InterfaceIndex;
 
 /// The module.
@@ -15,7 +15,7 @@ msg::messages! {
     Ip6NdAddressAutoconfig,
 }
 
-fn address_autoconfig(w: &World, _: &Caller<'_, World>, r: Ip6NdAddressAutoconfig) -> Result<()> {
+fn address_autoconfig(w: &World, r: Ip6NdAddressAutoconfig) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     w.get::<Receiver>().autoconfig(w, sw_if, r.enable, r.install_default_routes)
 }

@@ -5,7 +5,7 @@ use super::{Domain, SixRd, SixRds, Tunnel};
 use crate::api::IpipTunnel;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages};
+use msg::Messages;
 use net::api::{InterfaceIndex, Ip4Address, Ip4Prefix, Ip6Prefix};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::Ip4;
@@ -13,9 +13,7 @@ use wire::Ip4;
 /// Adds the messages.
 pub fn messages(m: &mut Messages<World>) {
     m.call(add);
-    m.call(|w: &World, _: &Caller<'_, World>, r: Ipip6rdDelTunnel| -> Result<()> {
-        w.get::<SixRds>().delete(w, SwIfIndex(r.sw_if_index.0))
-    });
+    m.call(|w, r: Ipip6rdDelTunnel| w.get::<SixRds>().delete(w, SwIfIndex(r.sw_if_index.0)));
 }
 
 impl From<Tunnel> for IpipTunnel {
@@ -34,14 +32,11 @@ impl From<Tunnel> for IpipTunnel {
 msg::messages! {
     /// Makes a 6RD tunnel.
     Ipip6rdAddTunnel,
-    /// The new tunnel.
-    #[derive(Debug, PartialEq, Eq)]
-    Ipip6rdAddTunnelReply,
     /// Deletes a 6RD tunnel.
     Ipip6rdDelTunnel,
 }
 
-fn add(w: &World, _: &Caller<'_, World>, r: Ipip6rdAddTunnel) -> Result<Ipip6rdAddTunnelReply> {
+fn add(w: &World, r: Ipip6rdAddTunnel) -> Result<SwIfIndex> {
     let wrong = || Error::parse("a network has no such length").retval(retval::INVALID_VALUE);
     let ip6 = wire::Ip6Prefix::new(Ipv6Addr::from(r.ip6_prefix.address.0), r.ip6_prefix.len);
     let ip4 = wire::Ip4Prefix::new(Ipv4Addr::from(r.ip4_prefix.address.0), r.ip4_prefix.len);
@@ -54,6 +49,5 @@ fn add(w: &World, _: &Caller<'_, World>, r: Ipip6rdAddTunnel) -> Result<Ipip6rdA
         tos: r.tc_tos,
     };
     crate::spec::register::<Ip4>(w)?;
-    let sw_if = w.get::<SixRds>().create(w, config, None)?;
-    Ok(Ipip6rdAddTunnelReply { sw_if_index: sw_if.into() })
+    w.get::<SixRds>().create(w, config, None)
 }

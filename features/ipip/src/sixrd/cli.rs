@@ -3,40 +3,24 @@
 
 use super::state::{COPY_TOS, Tunnel};
 use super::{Domain, SixRd, SixRds};
-use cli::{Command, Error, Matches, Output, Result, Table, Writer};
+use cli::{Error, Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;
 use std::str::FromStr;
 use wire::Ip4;
 
-/// `create 6rd tunnel`.
-pub const CREATE: Command<World> = Command {
-    path: "create 6rd tunnel",
-    usage: "({ip6-pfx <ip6:prefix>} {ip4-pfx <ip4:prefix>} {ip4-src <source:ip4>} \
-                [ip4-table-id <table4:u32>] [ip6-table-id <table6:u32>] [security-check] \
-                [tos <tos:0-254>] [copy-tos] [instance <instance:u32>])",
-    help: "Make an interface that carries IPv6 to sites whose IPv4 addresses are embedded in their prefixes",
-    run: create,
-};
-
-/// `delete 6rd tunnel`.
-pub const DELETE: Command<World> = Command {
-    path: "delete 6rd tunnel",
-    usage: "{<interface:interface> | sw_if_index <index:u32>}",
-    help: "Delete a 6RD tunnel and its interface",
-    run: delete,
-};
-
-/// `show 6rd tunnel`.
-pub const SHOW: Command<World> =
-    Command { path: "show 6rd tunnel", usage: "", help: "Tunnels of 6RD", run: show };
+/// The usage of `create 6rd tunnel`.
+pub const CREATE: &str = "({ip6-pfx <ip6:prefix>} {ip4-pfx <ip4:prefix>} {ip4-src <source:ip4>} \
+     [ip4-table-id <table4:u32>] [ip6-table-id <table6:u32>] [security-check] \
+     [tos <tos:0-254>] [copy-tos] [instance <instance:u32>])";
 
 fn prefix<P: FromStr>(m: &Matches, word: &str, what: &str) -> Result<P> {
     let wrong = || Error::parse(format!("expected a prefix of {what}")).at(m.span(word));
     m.str(word).parse().map_err(|_| wrong())
 }
 
-fn create(w: &World, m: &Matches) -> Result<Output> {
+/// `create 6rd tunnel`.
+pub fn create(w: &World, m: &Matches) -> Result<Output> {
     let domain = Domain::new(prefix(m, "ip6", "IPv6")?, prefix(m, "ip4", "IPv4")?)?;
     let tos = m.opt("tos")?;
     if tos.is_some() && m.flag("copy-tos") {
@@ -55,13 +39,14 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
     Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
 }
 
-fn delete(w: &World, m: &Matches) -> Result<Output> {
+/// `delete 6rd tunnel`.
+pub fn delete(w: &World, m: &Matches) -> Result<()> {
     let sw_if = w.get::<Interfaces>().named_or_numbered(m)?;
-    w.get::<SixRds>().delete(w, sw_if)?;
-    Ok(Output::empty())
+    w.get::<SixRds>().delete(w, sw_if)
 }
 
-fn show(w: &World, _: &Matches) -> Result<Output> {
+/// `show 6rd tunnel`.
+pub fn show(w: &World, _: &Matches) -> Result<Output> {
     let table = Table::new()
         .left("Interface")
         .left("IPv6 prefix")

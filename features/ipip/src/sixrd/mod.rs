@@ -12,7 +12,7 @@ mod state;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use self::cli::{CREATE, DELETE, SHOW};
+pub use self::cli::{CREATE, create, delete, show};
 pub use api::messages;
 pub use config::{EXAMPLE, write_config};
 pub use domain::Domain;

@@ -6,7 +6,7 @@ use crate::bridge::Bridge;
 use crate::domain::{DomainConfig, DomainInfo};
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages};
+use msg::Messages;
 use net::api::InterfaceIndex;
 
 pub fn messages(m: &mut Messages<World>) {
@@ -14,13 +14,13 @@ pub fn messages(m: &mut Messages<World>) {
     m.call(add_del_v2);
     m.dump(domains);
     m.call(bridge_flags);
-    m.call(|w: &World, _: &Caller<'_, World>, r: BridgeDomainSetMacAge| {
+    m.call(|w, r: BridgeDomainSetMacAge| {
         w.get::<Bridge>().configure_domain(w, r.bd_id, |config| config.mac_age = r.mac_age)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: BridgeDomainSetLearnLimit| {
+    m.call(|w, r: BridgeDomainSetLearnLimit| {
         w.get::<Bridge>().set_learn_limit(w, r.bd_id, r.learn_limit)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: BridgeDomainSetDefaultLearnLimit| {
+    m.call(|w, r: BridgeDomainSetDefaultLearnLimit| {
         w.get::<Bridge>().set_default_learn_limit(w, r.learn_limit);
         Ok(())
     });
@@ -31,8 +31,6 @@ msg::messages! {
     BridgeDomainAddDel,
     /// Creates or deletes a bridge domain, and returns its id.
     BridgeDomainAddDelV2,
-    /// The domain.
-    BridgeDomainAddDelV2Reply,
     /// Requests bridge domains.
     BridgeDomainDump,
     /// A member of a bridge domain.
@@ -41,8 +39,6 @@ msg::messages! {
     BridgeDomainDetails,
     /// Switches features of a bridge domain on or off.
     BridgeFlags,
-    /// The features of the domain after the change.
-    BridgeFlagsReply,
     /// Sets the number of minutes after which a bridge domain forgets an address that sends
     /// nothing.
     BridgeDomainSetMacAge,
@@ -70,7 +66,7 @@ macro_rules! config {
     }};
 }
 
-fn add_del(w: &World, _: &Caller<'_, World>, r: BridgeDomainAddDel) -> Result<()> {
+fn add_del(w: &World, r: BridgeDomainAddDel) -> Result<()> {
     let bridge = w.get::<Bridge>();
     if !r.is_add {
         return bridge.delete_domain(w, r.bd_id);
@@ -78,18 +74,14 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: BridgeDomainAddDel) -> Result<()
     bridge.create_domain(w, r.bd_id, config!(&r))
 }
 
-fn add_del_v2(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: BridgeDomainAddDelV2,
-) -> Result<BridgeDomainAddDelV2Reply> {
+fn add_del_v2(w: &World, r: BridgeDomainAddDelV2) -> Result<u32> {
     let (bridge, mut bd_id) = (w.get::<Bridge>(), r.bd_id);
     match (r.is_add, r.bd_id) {
         (false, id) => bridge.delete_domain(w, id)?,
         (true, u32::MAX) => bd_id = bridge.create_any_domain(w, config!(&r))?,
         (true, id) => bridge.create_domain(w, id, config!(&r))?,
     }
-    Ok(BridgeDomainAddDelV2Reply { bd_id })
+    Ok(bd_id)
 }
 
 fn details(d: DomainInfo) -> BridgeDomainDetails {
@@ -114,11 +106,7 @@ fn details(d: DomainInfo) -> BridgeDomainDetails {
     }
 }
 
-fn domains(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: BridgeDomainDump,
-) -> Result<Vec<BridgeDomainDetails>> {
+fn domains(w: &World, r: BridgeDomainDump) -> Result<Vec<BridgeDomainDetails>> {
     let bridge = w.get::<Bridge>();
     let of = r.sw_if_index.given();
     let ids = bridge.domain_ids().into_iter().filter(|id| r.bd_id == u32::MAX || r.bd_id == *id);
@@ -131,7 +119,7 @@ fn domains(
     Ok(all.filter(has).map(details).collect())
 }
 
-fn bridge_flags(w: &World, _: &Caller<'_, World>, r: BridgeFlags) -> Result<BridgeFlagsReply> {
+fn bridge_flags(w: &World, r: BridgeFlags) -> Result<u32> {
     let bridge = w.get::<Bridge>();
     bridge.domain_features(r.bd_id)?;
     bridge.configure_domain(w, r.bd_id, |config| {
@@ -141,5 +129,5 @@ fn bridge_flags(w: &World, _: &Caller<'_, World>, r: BridgeFlags) -> Result<Brid
             }
         }
     })?;
-    Ok(BridgeFlagsReply { resulting_feature_bitmap: bridge.domain_features(r.bd_id)?.bits() })
+    Ok(bridge.domain_features(r.bd_id)?.bits())
 }

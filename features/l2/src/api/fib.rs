@@ -11,33 +11,29 @@ use net::api::{InterfaceIndex, MacAddress};
 
 pub fn messages(m: &mut Messages<World>) {
     m.call(fib_add_del);
-    m.call(|w: &World, _: &Caller<'_, World>, _: L2fibFlushAll| {
+    m.call(|w, _: L2fibFlushAll| {
         w.get::<Bridge>().flush_all(w);
         Ok(())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2fibFlushBd| {
-        w.get::<Bridge>().flush_domain(w, r.bd_id)
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2fibFlushInt| -> Result<()> {
+    m.call(|w, r: L2fibFlushBd| w.get::<Bridge>().flush_domain(w, r.bd_id));
+    m.call(|w, r: L2fibFlushInt| {
         w.get::<Bridge>().flush_interface(w, r.sw_if_index.existing(w)?);
         Ok(())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, _: L2FibClearTable| {
+    m.call(|w, _: L2FibClearTable| {
         w.get::<Bridge>().clear_entries(w);
         Ok(())
     });
     m.dump_some(fib);
-    m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents| {
+    m.call_by(|w, c, r: WantL2MacsEvents| {
         let WantL2MacsEvents { learn_limit, scan_delay, max_macs_in_event, enable_disable, pid } =
             r;
         let r = WantL2MacsEvents2 { max_macs_in_event, enable_disable, pid };
         want(w, c, r, Some((learn_limit, scan_delay)))
     });
-    m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents2| want(w, c, r, None));
+    m.call_by(|w, c, r: WantL2MacsEvents2| want(w, c, r, None));
     m.answer::<L2MacsEvent>();
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2fibSetScanDelay| {
-        w.get::<Bridge>().set_mac_scan_delay(r.scan_delay.into())
-    });
+    m.call(|w, r: L2fibSetScanDelay| w.get::<Bridge>().set_mac_scan_delay(r.scan_delay.into()));
 }
 
 msg::messages! {
@@ -71,7 +67,7 @@ msg::messages! {
     L2fibSetScanDelay,
 }
 
-fn fib_add_del(w: &World, _: &Caller<'_, World>, r: L2fibAddDel) -> Result<()> {
+fn fib_add_del(w: &World, r: L2fibAddDel) -> Result<()> {
     let (bridge, mac) = (w.get::<Bridge>(), r.mac.into());
     if !r.is_add {
         let of = SwIfIndex(r.sw_if_index.0);
@@ -104,7 +100,6 @@ impl From<FibEntry> for L2FibTableDetails {
 
 fn fib(
     w: &World,
-    _: &Caller<'_, World>,
     r: L2FibTableDump,
 ) -> Result<impl Iterator<Item = Option<L2FibTableDetails>> + use<>> {
     let (bridge, now) = (w.get::<Bridge>(), w.clock.now());

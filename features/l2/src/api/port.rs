@@ -7,41 +7,39 @@ use crate::features::Features;
 use crate::mode::{Mode, PortKind};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Messages};
-use net::api::{InterfaceIndex, MacAddress};
+use msg::Messages;
+use net::api::{InterfaceIndex, MacAddress, given};
 use net::{BackboneRewrite, TagRewrite};
 
 pub fn messages(m: &mut Messages<World>) {
     m.call(set_bridge);
     m.call(set_xconnect);
     m.dump(xconnects);
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceVlanTagRewrite| tag_rewrite(w, r));
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfacePbbTagRewrite| backbone_rewrite(w, r));
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceEfpFilter| -> Result<()> {
+    m.call(|w, r: L2InterfaceVlanTagRewrite| tag_rewrite(w, r));
+    m.call(|w, r: L2InterfacePbbTagRewrite| backbone_rewrite(w, r));
+    m.call(|w, r: L2InterfaceEfpFilter| {
         w.get::<Bridge>().set_efp_filter(w, r.sw_if_index.existing(w)?, r.enable_disable)
     });
     m.call(l2_flags);
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2FlagsGet| -> Result<L2FlagsGetReply> {
+    m.call(|w, r: L2FlagsGet| {
         let (input, output) = w.get::<Bridge>().bitmaps(w, r.sw_if_index.existing(w)?)?;
         Ok(L2FlagsGetReply { input_feature_bitmap: input.bits(), output_feature_bitmap: output })
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2FlagsSet| -> Result<()> {
+    m.call(|w, r: L2FlagsSet| {
         let bits = (Features::from_bits_retain(r.input_feature_bitmap), r.output_feature_bitmap);
         w.get::<Bridge>().set_bitmaps(w, r.sw_if_index.existing(w)?, bits, r.is_set)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceFeatFlagsSet| -> Result<()> {
+    m.call(|w, r: L2InterfaceFeatFlagsSet| {
         let (sw_if, which) = (r.sw_if_index.existing(w)?, named(r.flags.0)?);
         w.get::<Bridge>().set_port_features(w, sw_if, which, r.is_set).map(|_| ())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceFeatFlagsGet| feat_flags(w, r));
-    m.call(|w: &World, _: &Caller<'_, World>, r: BviCreate| {
+    m.call(|w, r: L2InterfaceFeatFlagsGet| feat_flags(w, r));
+    m.call(|w, r: BviCreate| {
         let mac = Some(wire::MacAddr::from(r.mac)).filter(|mac| !mac.is_zero());
-        let instance = (r.user_instance != u32::MAX).then_some(r.user_instance);
-        Ok(BviCreateReply { sw_if_index: ethernet::create_bvi(w, mac, instance)?.into() })
+        let instance = given(r.user_instance);
+        ethernet::create_bvi(w, mac, instance)
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: BviDelete| -> Result<()> {
-        ethernet::delete_bvi(w, r.sw_if_index.existing(w)?)
-    });
+    m.call(|w, r: BviDelete| ethernet::delete_bvi(w, r.sw_if_index.existing(w)?));
 }
 
 msg::messages! {
@@ -64,8 +62,6 @@ msg::messages! {
     L2XconnectDetails,
     /// Switches features of the frames that a bridged interface receives.
     L2Flags,
-    /// The features of the interface after the change.
-    L2FlagsReply,
     /// Requests the feature bitmaps of an interface in layer-2 mode.
     L2FlagsGet,
     /// The bitmaps.
@@ -78,17 +74,13 @@ msg::messages! {
     L2InterfaceFeatFlagsSet,
     /// Requests the features of the frames that a bridged interface receives.
     L2InterfaceFeatFlagsGet,
-    /// The features.
-    L2InterfaceFeatFlagsGetReply,
     /// Creates an interface to be the routed one of a bridge domain.
     BviCreate,
-    /// The index of the new interface.
-    BviCreateReply,
     /// Deletes an interface created to be the routed one of a bridge domain.
     BviDelete,
 }
 
-fn set_bridge(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetL2Bridge) -> Result<()> {
+fn set_bridge(w: &World, r: SwInterfaceSetL2Bridge) -> Result<()> {
     let (bridge, sw_if) = (w.get::<Bridge>(), r.rx_sw_if_index.existing(w)?);
     let kind = match r.port_type {
         L2PortType::Normal => PortKind::Normal,
@@ -102,7 +94,7 @@ fn set_bridge(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetL2Bridge) -> Re
     }
 }
 
-fn set_xconnect(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetL2Xconnect) -> Result<()> {
+fn set_xconnect(w: &World, r: SwInterfaceSetL2Xconnect) -> Result<()> {
     let (bridge, sw_if) = (w.get::<Bridge>(), r.rx_sw_if_index.existing(w)?);
     if !r.enable {
         return bridge.set_l3(w, sw_if);
@@ -129,11 +121,7 @@ fn backbone_rewrite(w: &World, r: L2InterfacePbbTagRewrite) -> Result<()> {
     w.get::<Bridge>().set_backbone_rewrite(w, r.sw_if_index.existing(w)?, wanted)
 }
 
-fn xconnects(
-    w: &World,
-    _: &Caller<'_, World>,
-    _: L2XconnectDump,
-) -> Result<Vec<L2XconnectDetails>> {
+fn xconnects(w: &World, _: L2XconnectDump) -> Result<Vec<L2XconnectDetails>> {
     let all = w.get::<Bridge>().modes().into_iter();
     let crossed = all.filter_map(|(sw_if, mode)| match mode {
         Mode::Xconnect(peer) => {
@@ -158,10 +146,10 @@ fn named(flags: u32) -> Result<Features> {
     Ok(named.map(|(_, feature)| feature).collect())
 }
 
-fn l2_flags(w: &World, _: &Caller<'_, World>, r: L2Flags) -> Result<L2FlagsReply> {
+fn l2_flags(w: &World, r: L2Flags) -> Result<u32> {
     let (bridge, sw_if) = (w.get::<Bridge>(), r.sw_if_index.existing(w)?);
     let now = bridge.set_port_features(w, sw_if, named(r.feature_bitmap)?, r.is_set)?;
-    Ok(L2FlagsReply { resulting_feature_bitmap: now.bits() })
+    Ok(now.bits())
 }
 
 fn feat_flags(w: &World, r: L2InterfaceFeatFlagsGet) -> Result<L2InterfaceFeatFlagsGetReply> {

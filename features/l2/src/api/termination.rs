@@ -6,15 +6,13 @@ use crate::termination::Sighting;
 use cli::{Error, Result, retval};
 use graph::World;
 use msg::{Caller, Messages};
-use net::api::{Address, InterfaceIndex, MacAddress};
+use net::api::{Address, InterfaceIndex, MacAddress, given};
 
 pub fn messages(m: &mut Messages<World>) {
     m.call(add_del);
-    m.call(|w: &World, _: &Caller<'_, World>, r: BdIpMacFlush| {
-        w.get::<Bridge>().remove_hosts(w, r.bd_id)
-    });
+    m.call(|w, r: BdIpMacFlush| w.get::<Bridge>().remove_hosts(w, r.bd_id));
     m.dump(hosts);
-    m.call(want);
+    m.call_by(want);
     m.answer::<L2ArpTermEvent>();
 }
 
@@ -36,7 +34,7 @@ msg::messages! {
     L2ArpTermEvent,
 }
 
-fn add_del(w: &World, _: &Caller<'_, World>, r: BdIpMacAddDel) -> Result<()> {
+fn add_del(w: &World, r: BdIpMacAddDel) -> Result<()> {
     let (bridge, BdIpMac { bd_id, ip, mac }) = (w.get::<Bridge>(), r.entry);
     match r.is_add {
         true => bridge.set_host(w, bd_id, ip.into(), mac.into()),
@@ -44,13 +42,8 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: BdIpMacAddDel) -> Result<()> {
     }
 }
 
-fn hosts(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: BdIpMacDump,
-) -> Result<impl Iterator<Item = BdIpMacDetails> + use<>> {
-    let all =
-        w.get::<Bridge>().known_hosts((r.bd_id != u32::MAX).then_some(r.bd_id), w.clock.now());
+fn hosts(w: &World, r: BdIpMacDump) -> Result<impl Iterator<Item = BdIpMacDetails> + use<>> {
+    let all = w.get::<Bridge>().known_hosts(given(r.bd_id), w.clock.now());
     Ok(all.map(|host| BdIpMacDetails {
         entry: BdIpMac { bd_id: host.id, ip: host.ip.into(), mac: host.mac.into() },
     }))

@@ -11,262 +11,118 @@ use crate::features::Features;
 use crate::fib::NewEntry;
 use crate::mode::PortKind;
 use cli::{Command, Matches, Output, Result};
-use graph::{SwIfIndex, World};
+use graph::World;
 use net::Interfaces;
+use net::args::interface;
 
 const FLAG: &str = "<id:u32> [disable]";
 const PORT_FLAG: &str = "<interface:interface> [disable]";
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "bvi create",
-        usage: "[mac <mac:mac>] [instance <instance:u32>]",
-        help: "Make an interface to be the routed one of a bridge domain",
-        run: create_bvi,
-    },
-    Command {
-        path: "bvi delete",
-        usage: "<interface:interface>",
-        help: "Take such an interface away",
-        run: |w, m| {
-            ethernet::delete_bvi(w, interface(w, m, "interface")?)?;
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "create bridge-domain",
-        usage: "<id:u32> [learn <learn:0-1>] [forward <forward:0-1>] [uu-flood <uu-flood:0-1>] [flood <flood:0-1>] \
-                [arp-term <arp-term:0-1>] [arp-ufwd <arp-ufwd:0-1>] [mac-age <mac-age:0-255>] [bd-tag <tag:string>] [del]",
-        help: "Create or delete a bridge domain",
-        run: create,
-    },
-    Command {
-        path: "set bridge-domain learn",
-        usage: FLAG,
-        help: "Learn sources in a bridge domain, or don't",
-        run: |w, m| flag(w, m, Features::LEARN),
-    },
-    Command {
-        path: "set bridge-domain forward",
-        usage: FLAG,
-        help: "Look destinations up in a bridge domain, or don't",
-        run: |w, m| flag(w, m, Features::FWD),
-    },
-    Command {
-        path: "set bridge-domain flood",
-        usage: FLAG,
-        help: "Flood frames to groups in a bridge domain, or don't",
-        run: |w, m| flag(w, m, Features::FLOOD),
-    },
-    Command {
-        path: "set bridge-domain uu-flood",
-        usage: FLAG,
-        help: "Flood unicast to unknown destinations in a bridge domain, or don't",
-        run: |w, m| flag(w, m, Features::UU_FLOOD),
-    },
-    Command {
-        path: "set bridge-domain arp-ufwd",
-        usage: FLAG,
-        help: "Send ARP requests of a bridge domain to its unknown-unicast port alone, or don't",
-        run: |w, m| flag(w, m, Features::ARP_UFWD),
-    },
-    Command {
-        path: "set bridge-domain arp term",
-        usage: FLAG,
-        help: "Answer ARP requests and neighbour solicitations for hosts that are configured or snooped, or flood them",
-        run: |w, m| flag(w, m, Features::ARP_TERM),
-    },
-    Command {
-        path: "set bridge-domain arp snoop",
-        usage: FLAG,
-        help: "Learn hosts from the ARP and ND messages that `arp term' reads, and forget them 10 minutes after the last one; \
-               or don't. Entries of `arp entry' win",
-        run: |w, m| {
-            let set = w.get::<Bridge>().set_snooping(w, m.req("id")?, !m.flag("disable"));
-            set.map_err(|e| e.at(m.span("id")))?;
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "set bridge-domain arp entry",
-        usage: "<id:u32> {<ip:ip> <mac:mac> [del] | del-all}",
-        help: "Let a bridge domain answer for a host, or no longer",
-        run: host,
-    },
-    Command {
-        path: "set bridge-domain mac-age",
-        usage: "<id:u32> <minutes:0-255>",
-        help: "Set after how many minutes a bridge domain forgets an address that sends nothing; 0 for never",
-        run: mac_age,
-    },
-    Command {
-        path: "set bridge-domain learn-limit",
-        usage: "<id:u32> <limit:u32>",
-        help: "Set how many addresses a bridge domain learns",
-        run: learn_limit,
-    },
-    Command {
-        path: "set bridge-domain default-learn-limit",
-        usage: "<limit:u32>",
-        help: "Set how many addresses new bridge domains learn",
-        run: default_learn_limit,
-    },
-    Command {
-        path: "set interface l3",
-        usage: "<interface:interface>",
-        help: "Let an interface route",
-        run: l3,
-    },
-    Command {
-        path: "set interface l2 bridge",
-        usage: "<interface:interface> <id:u32> [bvi|uu-fwd] [<shg:0-255>]",
-        help: "Make an interface a member of a bridge domain",
-        run: bridge,
-    },
-    Command {
-        path: "set interface l2 tag-rewrite",
-        usage: tags::USAGE,
-        help: "Rewrite the VLAN tags of an interface's frames while they are switched",
-        run: tags::rewrite,
-    },
-    Command {
-        path: "set interface l2 pbb-tag-rewrite",
-        usage: tags::BACKBONE_USAGE,
-        help: "Put the header of a backbone bridge in front of an interface's frames while they are switched, or take it off",
-        run: tags::rewrite_backbone,
-    },
-    Command {
-        path: "set interface l2 efp-filter",
-        usage: "<interface:interface> [disable]",
-        help: "Let a sub-interface send only frames that it would receive",
-        run: tags::efp_filter,
-    },
-    Command {
-        path: "set interface l2 xconnect",
-        usage: "<interface:interface> <peer:interface>",
-        help: "Send the frames that an interface receives to another interface",
-        run: xconnect,
-    },
-    Command {
-        path: "set interface l2 learn",
-        usage: PORT_FLAG,
-        help: "Learn sources on a bridged interface, or don't",
-        run: |w, m| port_flag(w, m, Features::LEARN),
-    },
-    Command {
-        path: "set interface l2 forward",
-        usage: PORT_FLAG,
-        help: "Look up the destinations of frames from a bridged interface, or don't",
-        run: |w, m| port_flag(w, m, Features::FWD),
-    },
-    Command {
-        path: "set interface l2 flood",
-        usage: PORT_FLAG,
-        help: "Flood frames to groups from a bridged interface, or don't",
-        run: |w, m| port_flag(w, m, Features::FLOOD),
-    },
-    Command {
-        path: "set interface l2 uu-flood",
-        usage: PORT_FLAG,
-        help: "Flood unicast to unknown destinations from a bridged interface, or don't",
-        run: |w, m| port_flag(w, m, Features::UU_FLOOD),
-    },
-    Command {
-        path: "set interface l2 arp-term",
-        usage: PORT_FLAG,
-        help: "Answer questions for neighbours from a bridged interface, if the domain does, or flood them",
-        run: |w, m| port_flag(w, m, Features::ARP_TERM),
-    },
-    Command {
-        path: "set interface l2 arp-ufwd",
-        usage: PORT_FLAG,
-        help: "Send ARP requests from a bridged interface to the unknown-unicast port alone, if the domain does, or don't",
-        run: |w, m| port_flag(w, m, Features::ARP_UFWD),
-    },
-    Command {
-        path: "set interface l2 storm-control",
-        usage: storm::USAGE,
-        help: "Limit how many frames a second an interface floods while it is bridged: at once a tenth of that, at least 10. \
-               For the BVI it has no effect",
-        run: storm::set,
-    },
-    Command {
-        path: "show l2 storm-control",
-        usage: "",
-        help: "Limits of flooded frames, in packets a second, and the frames that were dropped",
-        run: storm::show,
-    },
-    Command {
-        path: "l2fib add",
-        usage: "<mac:mac> <id:u32> {filter | <interface:interface> [static|bvi]}",
-        help: "Add a MAC address to a bridge domain: at an interface, or dropped",
-        run: add,
-    },
-    Command {
-        path: "l2fib del",
-        usage: "<mac:mac> <id:u32>",
-        help: "Delete a MAC address from a bridge domain",
-        run: del,
-    },
-    Command {
-        path: "l2fib flush-mac all",
-        usage: "",
-        help: "Forget all learned MAC addresses",
-        run: |w, _| {
-            w.get::<Bridge>().flush_all(w);
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "l2fib flush-mac bridge-domain",
-        usage: "<id:u32>",
-        help: "Forget the MAC addresses learned in a bridge domain",
-        run: |w, m| {
-            w.get::<Bridge>().flush_domain(w, m.req("id")?).map_err(|e| e.at(m.span("id")))?;
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "l2fib flush-mac interface",
-        usage: "<interface:interface>",
-        help: "Forget the MAC addresses learned on an interface",
-        run: |w, m| {
-            w.get::<Bridge>().flush_interface(w, interface(w, m, "interface")?);
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "clear l2fib",
-        usage: "",
-        help: "Forget all MAC addresses, also those that were configured",
-        run: |w, _| {
-            w.get::<Bridge>().clear_entries(w);
-            Ok(Output::empty())
-        },
-    },
-    Command {
-        path: "show bridge-domain",
-        usage: "[<id:u32> [detail|int|arp|bd-tag]]",
-        help: "Bridge domains, or one with its members",
-        run: show::domains,
-    },
-    Command {
-        path: "show l2fib",
-        usage: "[{all | verbose | bd_id <id:u32>}] [learn|add]",
-        help: "MAC addresses of bridge domains",
-        run: show::fib,
-    },
-    Command {
-        path: "show mode",
-        usage: "[<interface:interface>]...",
-        help: "Which interfaces route, and which are bridged or cross-connected",
-        run: show::modes,
-    },
-];
-
-fn interface(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex> {
-    w.get::<Interfaces>().find(m.str(name)).map_err(|e| e.at(m.span(name)))
-}
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Make an interface to be the routed one of a bridge domain
+    "bvi create", "[mac <mac:mac>] [instance <instance:u32>]" => create_bvi;
+    /// Take such an interface away
+    "bvi delete", "<interface:interface>" => |w, m| {
+        ethernet::delete_bvi(w, interface(w, m, "interface")?)?;
+        Ok(Output::empty())
+    };
+    /// Create or delete a bridge domain
+    "create bridge-domain",
+    "<id:u32> [learn <learn:0-1>] [forward <forward:0-1>] [uu-flood <uu-flood:0-1>] [flood <flood:0-1>] \
+     [arp-term <arp-term:0-1>] [arp-ufwd <arp-ufwd:0-1>] [mac-age <mac-age:0-255>] [bd-tag <tag:string>] [del]"
+        => create;
+    /// Learn sources in a bridge domain, or don't
+    "set bridge-domain learn", FLAG => |w, m| flag(w, m, Features::LEARN);
+    /// Look destinations up in a bridge domain, or don't
+    "set bridge-domain forward", FLAG => |w, m| flag(w, m, Features::FWD);
+    /// Flood frames to groups in a bridge domain, or don't
+    "set bridge-domain flood", FLAG => |w, m| flag(w, m, Features::FLOOD);
+    /// Flood unicast to unknown destinations in a bridge domain, or don't
+    "set bridge-domain uu-flood", FLAG => |w, m| flag(w, m, Features::UU_FLOOD);
+    /// Send ARP requests of a bridge domain to its unknown-unicast port alone, or don't
+    "set bridge-domain arp-ufwd", FLAG => |w, m| flag(w, m, Features::ARP_UFWD);
+    /// Answer ARP requests and neighbour solicitations for hosts that are configured or snooped, or
+    /// flood them
+    "set bridge-domain arp term", FLAG => |w, m| flag(w, m, Features::ARP_TERM);
+    /// Learn hosts from the ARP and ND messages that `arp term' reads, and forget them 10 minutes
+    /// after the last one; or don't. Entries of `arp entry' win
+    "set bridge-domain arp snoop", FLAG => |w, m| {
+        let set = w.get::<Bridge>().set_snooping(w, m.req("id")?, !m.flag("disable"));
+        set.map_err(m.at("id"))?;
+        Ok(Output::empty())
+    };
+    /// Let a bridge domain answer for a host, or no longer
+    "set bridge-domain arp entry", "<id:u32> {<ip:ip> <mac:mac> [del] | del-all}" => host;
+    /// Set after how many minutes a bridge domain forgets an address that sends nothing; 0 for
+    /// never
+    "set bridge-domain mac-age", "<id:u32> <minutes:0-255>" => mac_age;
+    /// Set how many addresses a bridge domain learns
+    "set bridge-domain learn-limit", "<id:u32> <limit:u32>" => learn_limit;
+    /// Set how many addresses new bridge domains learn
+    "set bridge-domain default-learn-limit", "<limit:u32>" => default_learn_limit;
+    /// Let an interface route
+    "set interface l3", "<interface:interface>" => l3;
+    /// Make an interface a member of a bridge domain
+    "set interface l2 bridge",
+    "<interface:interface> <id:u32> [bvi|uu-fwd] [<shg:0-255>]" => bridge;
+    /// Rewrite the VLAN tags of an interface's frames while they are switched
+    "set interface l2 tag-rewrite", tags::USAGE => tags::rewrite;
+    /// Put the header of a backbone bridge in front of an interface's frames while they are
+    /// switched, or take it off
+    "set interface l2 pbb-tag-rewrite", tags::BACKBONE_USAGE => tags::rewrite_backbone;
+    /// Let a sub-interface send only frames that it would receive
+    "set interface l2 efp-filter", "<interface:interface> [disable]" => tags::efp_filter;
+    /// Send the frames that an interface receives to another interface
+    "set interface l2 xconnect", "<interface:interface> <peer:interface>" => xconnect;
+    /// Learn sources on a bridged interface, or don't
+    "set interface l2 learn", PORT_FLAG => |w, m| port_flag(w, m, Features::LEARN);
+    /// Look up the destinations of frames from a bridged interface, or don't
+    "set interface l2 forward", PORT_FLAG => |w, m| port_flag(w, m, Features::FWD);
+    /// Flood frames to groups from a bridged interface, or don't
+    "set interface l2 flood", PORT_FLAG => |w, m| port_flag(w, m, Features::FLOOD);
+    /// Flood unicast to unknown destinations from a bridged interface, or don't
+    "set interface l2 uu-flood", PORT_FLAG => |w, m| port_flag(w, m, Features::UU_FLOOD);
+    /// Answer questions for neighbours from a bridged interface, if the domain does, or flood them
+    "set interface l2 arp-term", PORT_FLAG => |w, m| port_flag(w, m, Features::ARP_TERM);
+    /// Send ARP requests from a bridged interface to the unknown-unicast port alone, if the domain
+    /// does, or don't
+    "set interface l2 arp-ufwd", PORT_FLAG => |w, m| port_flag(w, m, Features::ARP_UFWD);
+    /// Limit how many frames a second an interface floods while it is bridged: at once a tenth of
+    /// that, at least 10. For the BVI it has no effect
+    "set interface l2 storm-control", storm::USAGE => storm::set;
+    /// Limits of flooded frames, in packets a second, and the frames that were dropped
+    "show l2 storm-control" => storm::show;
+    /// Add a MAC address to a bridge domain: at an interface, or dropped
+    "l2fib add", "<mac:mac> <id:u32> {filter | <interface:interface> [static|bvi]}" => add;
+    /// Delete a MAC address from a bridge domain
+    "l2fib del", "<mac:mac> <id:u32>" => del;
+    /// Forget all learned MAC addresses
+    "l2fib flush-mac all" => |w, _| {
+        w.get::<Bridge>().flush_all(w);
+        Ok(Output::empty())
+    };
+    /// Forget the MAC addresses learned in a bridge domain
+    "l2fib flush-mac bridge-domain", "<id:u32>" => |w, m| {
+        w.get::<Bridge>().flush_domain(w, m.req("id")?).map_err(m.at("id"))?;
+        Ok(Output::empty())
+    };
+    /// Forget the MAC addresses learned on an interface
+    "l2fib flush-mac interface", "<interface:interface>" => |w, m| {
+        w.get::<Bridge>().flush_interface(w, interface(w, m, "interface")?);
+        Ok(Output::empty())
+    };
+    /// Forget all MAC addresses, also those that were configured
+    "clear l2fib" => |w, _| {
+        w.get::<Bridge>().clear_entries(w);
+        Ok(Output::empty())
+    };
+    /// Bridge domains, or one with its members
+    "show bridge-domain", "[<id:u32> [detail|int|arp|bd-tag]]" => show::domains;
+    /// MAC addresses of bridge domains
+    "show l2fib", "[{all | verbose | bd_id <id:u32>}] [learn|add]" => show::fib;
+    /// Which interfaces route, and which are bridged or cross-connected
+    "show mode", "[<interface:interface>]..." => show::modes;
+};
 
 fn create_bvi(w: &World, m: &Matches) -> Result<Output> {
     let sw_if = ethernet::create_bvi(w, m.opt("mac")?, m.opt("instance")?)?;
@@ -276,7 +132,7 @@ fn create_bvi(w: &World, m: &Matches) -> Result<Output> {
 fn create(w: &World, m: &Matches) -> Result<Output> {
     let (bridge, id) = (w.get::<Bridge>(), m.req::<u32>("id")?);
     if m.flag("del") {
-        bridge.delete_domain(w, id).map_err(|e| e.at(m.span("id")))?;
+        bridge.delete_domain(w, id).map_err(m.at("id"))?;
         return Ok(Output::empty());
     }
     let bit = |name: &str, usual: bool| -> Result<bool> {
@@ -294,22 +150,21 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
         mac_age: m.opt::<u8>("mac-age")?.unwrap_or(usual.mac_age),
         tag: if m.has("tag") { m.str("tag").to_string() } else { String::new() },
     };
-    bridge.create_domain(w, id, config).map_err(|e| e.at(m.span("id")))?;
+    bridge.create_domain(w, id, config).map_err(m.at("id"))?;
     Ok(Output::text(format!("bridge-domain {id}")))
 }
 
-fn flag(w: &World, m: &Matches, feature: Features) -> Result<Output> {
+fn flag(w: &World, m: &Matches, feature: Features) -> Result<()> {
     let on = !m.flag("disable");
     let set = w.get::<Bridge>().configure_domain(w, m.req("id")?, |config| {
         if let Some(flag) = config.flag(feature) {
             *flag = on;
         }
     });
-    set.map_err(|e| e.at(m.span("id")))?;
-    Ok(Output::empty())
+    set.map_err(m.at("id"))
 }
 
-fn host(w: &World, m: &Matches) -> Result<Output> {
+fn host(w: &World, m: &Matches) -> Result<()> {
     let (bridge, id) = (w.get::<Bridge>(), m.req("id")?);
     let set = match m.flag("del-all") {
         true => bridge.remove_hosts(w, id),
@@ -322,57 +177,51 @@ fn host(w: &World, m: &Matches) -> Result<Output> {
             }
         }
     };
-    set.map_err(|e| e.at(m.span("id")))?;
-    Ok(Output::empty())
+    set.map_err(m.at("id"))
 }
 
-fn mac_age(w: &World, m: &Matches) -> Result<Output> {
+fn mac_age(w: &World, m: &Matches) -> Result<()> {
     let minutes = m.req::<u8>("minutes")?;
     let set =
         w.get::<Bridge>().configure_domain(w, m.req("id")?, |config| config.mac_age = minutes);
-    set.map_err(|e| e.at(m.span("id")))?;
-    Ok(Output::empty())
+    set.map_err(m.at("id"))
 }
 
-fn learn_limit(w: &World, m: &Matches) -> Result<Output> {
+fn learn_limit(w: &World, m: &Matches) -> Result<()> {
     let set = w.get::<Bridge>().set_learn_limit(w, m.req("id")?, m.req("limit")?);
-    set.map_err(|e| e.at(m.span("id")))?;
-    Ok(Output::empty())
+    set.map_err(m.at("id"))
 }
 
-fn default_learn_limit(w: &World, m: &Matches) -> Result<Output> {
+fn default_learn_limit(w: &World, m: &Matches) -> Result<()> {
     w.get::<Bridge>().set_default_learn_limit(w, m.req("limit")?);
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn l3(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Bridge>().set_l3(w, interface(w, m, "interface")?)?;
-    Ok(Output::empty())
+fn l3(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Bridge>().set_l3(w, interface(w, m, "interface")?)
 }
 
-fn bridge(w: &World, m: &Matches) -> Result<Output> {
+fn bridge(w: &World, m: &Matches) -> Result<()> {
     let kind = match (m.flag("bvi"), m.flag("uu-fwd")) {
         (true, _) => PortKind::Bvi,
         (_, true) => PortKind::UuFwd,
         _ => PortKind::Normal,
     };
     let (id, shg) = (m.req("id")?, m.opt::<u8>("shg")?.unwrap_or(0));
-    w.get::<Bridge>().set_bridge(w, interface(w, m, "interface")?, id, kind, shg)?;
-    Ok(Output::empty())
+    w.get::<Bridge>().set_bridge(w, interface(w, m, "interface")?, id, kind, shg)
 }
 
-fn xconnect(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Bridge>().set_xconnect(w, interface(w, m, "interface")?, interface(w, m, "peer")?)?;
-    Ok(Output::empty())
+fn xconnect(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Bridge>().set_xconnect(w, interface(w, m, "interface")?, interface(w, m, "peer")?)
 }
 
-fn port_flag(w: &World, m: &Matches, feature: Features) -> Result<Output> {
+fn port_flag(w: &World, m: &Matches, feature: Features) -> Result<()> {
     let on = !m.flag("disable");
     w.get::<Bridge>().set_port_features(w, interface(w, m, "interface")?, feature, on)?;
-    Ok(Output::empty())
+    Ok(())
 }
 
-fn add(w: &World, m: &Matches) -> Result<Output> {
+fn add(w: &World, m: &Matches) -> Result<()> {
     let new = match m.flag("filter") {
         true => NewEntry::Filter,
         false => NewEntry::Port {
@@ -381,11 +230,9 @@ fn add(w: &World, m: &Matches) -> Result<Output> {
             is_bvi: m.flag("bvi"),
         },
     };
-    w.get::<Bridge>().add_entry(w, m.req("mac")?, m.req("id")?, new)?;
-    Ok(Output::empty())
+    w.get::<Bridge>().add_entry(w, m.req("mac")?, m.req("id")?, new)
 }
 
-fn del(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Bridge>().delete_entry(w, m.req("mac")?, m.req("id")?, None)?;
-    Ok(Output::empty())
+fn del(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Bridge>().delete_entry(w, m.req("mac")?, m.req("id")?, None)
 }

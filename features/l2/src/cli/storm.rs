@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Commands of storm control.
 
-use super::interface;
 use crate::bridge::Bridge;
 use crate::storm::Class;
 use cli::{Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;
+use net::args::interface;
 
 pub const USAGE: &str = "<interface:interface> {broadcast | multicast | unknown-unicast | all} \
                          {packets-per-second <rate:1-4294967295> | off}";
 
 /// `set interface l2 storm-control`.
-pub fn set(w: &World, m: &Matches) -> Result<Output> {
+pub fn set(w: &World, m: &Matches) -> Result<()> {
     let classes: Vec<_> =
         Class::ALL.into_iter().filter(|class| m.flag("all") || m.flag(class.word())).collect();
     let sw_if = interface(w, m, "interface")?;
     let set = w.get::<Bridge>().set_storm_control(w, sw_if, &classes, m.opt("rate")?);
-    set.map_err(|e| e.at(m.span("interface")))?;
-    Ok(Output::empty())
+    set.map_err(m.at("interface"))
 }
 
 /// `show l2 storm-control`.

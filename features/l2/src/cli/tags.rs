@@ -2,15 +2,15 @@
 //! Commands about VLAN tags.
 
 use crate::bridge::Bridge;
-use cli::{Error, Matches, Output, Result};
+use cli::{Error, Matches, Result};
 use graph::{SwIfIndex, World};
-use net::{BackboneRewrite, Interfaces, TagRewrite};
+use net::{BackboneRewrite, TagRewrite};
 
 /// Syntax of `set interface l2 tag-rewrite`.
 pub const USAGE: &str = "<interface:interface> {disable | pop <pop:1-2> | push {dot1q | dot1ad} <tag:u16> [<inner:u16>] | translate <how:1-1|1-2|2-1|2-2> {dot1q | dot1ad} <tag:u16> [<inner:u16>]}";
 
 fn named(w: &World, m: &Matches) -> Result<SwIfIndex> {
-    w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))
+    net::args::interface(w, m, "interface")
 }
 
 /// Returns the rewrite that the command describes.
@@ -42,16 +42,15 @@ fn wanted(m: &Matches) -> Result<TagRewrite> {
 }
 
 /// `set interface l2 tag-rewrite`.
-pub fn rewrite(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Bridge>().set_tag_rewrite(w, named(w, m)?, wanted(m)?)?;
-    Ok(Output::empty())
+pub fn rewrite(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Bridge>().set_tag_rewrite(w, named(w, m)?, wanted(m)?)
 }
 
 /// Syntax of `set interface l2 pbb-tag-rewrite`.
 pub const BACKBONE_USAGE: &str = "<interface:interface> {disable | pop | push} [dmac <dmac:mac>] [smac <smac:mac>] [s_id <service:u32>] [b_vlanid <vlan:u16>]";
 
 /// `set interface l2 pbb-tag-rewrite`.
-pub fn rewrite_backbone(w: &World, m: &Matches) -> Result<Output> {
+pub fn rewrite_backbone(w: &World, m: &Matches) -> Result<()> {
     let op = match (m.flag("push"), m.flag("pop")) {
         (true, _) => TagRewrite::PUSH_2,
         (_, true) => TagRewrite::POP_2,
@@ -71,12 +70,10 @@ pub fn rewrite_backbone(w: &World, m: &Matches) -> Result<Output> {
         vlan: m.opt("vlan")?.unwrap_or_default(),
         service: m.opt("service")?.unwrap_or_default(),
     };
-    w.get::<Bridge>().set_backbone_rewrite(w, named(w, m)?, wanted)?;
-    Ok(Output::empty())
+    w.get::<Bridge>().set_backbone_rewrite(w, named(w, m)?, wanted)
 }
 
 /// `set interface l2 efp-filter`.
-pub fn efp_filter(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Bridge>().set_efp_filter(w, named(w, m)?, !m.flag("disable"))?;
-    Ok(Output::empty())
+pub fn efp_filter(w: &World, m: &Matches) -> Result<()> {
+    w.get::<Bridge>().set_efp_filter(w, named(w, m)?, !m.flag("disable"))
 }

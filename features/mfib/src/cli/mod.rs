@@ -15,55 +15,32 @@ const ROUTE: &str = "[add|del] [table <table:u32>] {<prefix:prefix> | <first:ip>
      [Accept] [Forward] [Negate-Signal] [Dont-Preserve]]...";
 
 const MFIB: &str = "[summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <first:ip> [<second:ip>]}] [summary]";
-const MFIB_HELP: &str =
-    "Multicast routes; with a group, or a sender and a group, what packets take";
 
-pub const COMMANDS: &[Command<World>] = &[
-    Command {
-        path: "ip mroute",
-        usage: ROUTE,
-        help: "Add or delete a multicast route, of a group or several, or of a sender and a group, or paths of it",
-        run: route::run,
-    },
-    Command { path: "show ip mfib", usage: MFIB, help: MFIB_HELP, run: show::mfib::<Ip4> },
-    Command { path: "show ip6 mfib", usage: MFIB, help: MFIB_HELP, run: show::mfib::<Ip6> },
-    Command {
-        path: "show mfib route flags",
-        usage: "",
-        help: "Flags of a multicast route",
-        run: show::route_flags,
-    },
-    Command {
-        path: "show mfib itf flags",
-        usage: "",
-        help: "Flags of an interface of a multicast route",
-        run: show::itf_flags,
-    },
-    Command {
-        path: "show mfib entry",
-        usage: "",
-        help: "Multicast routes of all tables, with their counters",
-        run: show::entries,
-    },
-    Command {
-        path: "show mfib interface",
-        usage: "[<interface:interface>]",
-        help: "Interfaces of multicast routes",
-        run: show::interfaces,
-    },
-    Command {
-        path: "show replicate",
-        usage: "[<index:u32>]",
-        help: "Where the packets of multicast routes go at present",
-        run: show::replicate,
-    },
-];
+pub const COMMANDS: &[Command<World>] = cli::commands! {
+    /// Add or delete a multicast route, of a group or several, or of a sender and a group, or paths
+    /// of it
+    "ip mroute", ROUTE => route::run;
+    /// Multicast routes; with a group, or a sender and a group, what packets take
+    "show ip mfib", MFIB => show::mfib::<Ip4>;
+    /// Multicast routes; with a group, or a sender and a group, what packets take
+    "show ip6 mfib", MFIB => show::mfib::<Ip6>;
+    /// Flags of a multicast route
+    "show mfib route flags" => show::route_flags;
+    /// Flags of an interface of a multicast route
+    "show mfib itf flags" => show::itf_flags;
+    /// Multicast routes of all tables, with their counters
+    "show mfib entry" => show::entries;
+    /// Interfaces of multicast routes
+    "show mfib interface", "[<interface:interface>]" => show::interfaces;
+    /// Where the packets of multicast routes go at present
+    "show replicate", "[<index:u32>]" => show::replicate;
+};
 
 /// The table of a placeholder that holds an id; the default one, if it wasn't given.
 fn table<F: Net>(w: &World, m: &Matches) -> Result<TableIndex> {
     match m.opt::<u32>("table")? {
         None => Ok(TableIndex::DEFAULT),
-        Some(id) => w.get::<Fib<F>>().find_table(id).map_err(|e| e.at(m.span("table"))),
+        Some(id) => w.get::<Fib<F>>().find_table(id).map_err(m.at("table")),
     }
 }
 

@@ -2,10 +2,11 @@
 //! `ip mroute`.
 
 use super::{other_version, table};
-use cli::{Matches, Output, Result};
+use cli::{Matches, Result};
 use graph::World;
+use net::args::interface;
 use net::mfib::{Change, EntryFlags, Group, ItfFlags, Mpath, MpathKind, from};
-use net::{Interfaces, Mfib, Net, Source};
+use net::{Mfib, Net, Source};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6, Prefix};
 
@@ -36,12 +37,11 @@ fn path(w: &World, m: &Matches) -> Result<Mpath> {
     if m.flag("local") {
         return Ok(Mpath { kind: MpathKind::Local, flags });
     }
-    let sw_if =
-        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if = interface(w, m, "interface")?;
     Ok(Mpath { kind: MpathKind::Interface { sw_if, nexthop: m.opt("nexthop")? }, flags })
 }
 
-pub fn run(w: &World, m: &Matches) -> Result<Output> {
+pub fn run(w: &World, m: &Matches) -> Result<()> {
     let of = if m.has("prefix") { "prefix" } else { "first" };
     match m.arg(of).map(|arg| arg.value) {
         Some(cli::Value::Prefix(addr, _) | cli::Value::Ip(addr)) if addr.is_ipv6() => {
@@ -51,14 +51,13 @@ pub fn run(w: &World, m: &Matches) -> Result<Output> {
     }
 }
 
-fn run_of<F: Net>(w: &World, m: &Matches) -> Result<Output> {
+fn run_of<F: Net>(w: &World, m: &Matches) -> Result<()> {
     let (mfib, table) = (w.get::<Mfib<F>>(), table::<F>(w, m)?);
     let Some(group) = group::<F>(m)? else { return Err(cli::Error::usage("which group?")) };
     let paths = m.groups("via").map(|via| path(w, &via)).collect::<Result<Vec<_>>>()?;
     if m.flag("del") {
         let kinds: Vec<_> = paths.iter().map(|path| path.kind).collect();
-        mfib.remove(w, table, group, Source::Cli, &kinds)?;
-        return Ok(Output::empty());
+        return mfib.remove(w, table, group, Source::Cli, &kinds);
     }
     let flags = EntryFlags::NAMES.iter().filter(|(_, word, _)| m.flag(word));
     let flags: EntryFlags = flags.map(|(flag, ..)| *flag).collect();
@@ -66,5 +65,5 @@ fn run_of<F: Net>(w: &World, m: &Matches) -> Result<Output> {
     let flags = (paths.is_empty() || !flags.is_empty()).then_some(flags);
     let change = Change { flags, rpf_id: m.opt("rpf-id")?, paths: &paths };
     mfib.update(w, table, group, Source::Cli, change)?;
-    Ok(Output::empty())
+    Ok(())
 }

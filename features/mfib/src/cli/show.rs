@@ -5,6 +5,7 @@ use super::route::group;
 use super::table as table_of;
 use cli::{Cell, Error, Matches, Output, Result, Table, Writer, retval};
 use graph::{SwIfIndex, World};
+use net::args::given_interface;
 use net::fib::TableInfo;
 use net::mfib::{EntryFlags, ItfFlags, Mpath, MpathKind, MrouteInfo, Mroutes};
 use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Mfib, Net, Sources, TableIndex};
@@ -263,9 +264,7 @@ pub fn interfaces(w: &World, m: &Matches) -> Result<Output> {
             ]);
         }
     }
-    let find =
-        || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
-    let only = m.has("interface").then(find).transpose()?;
+    let only = given_interface(w, m, "interface")?;
     let table = Table::new().left("interface").right("table").left("group").left("flags");
     Ok(table.list(all(w), move |w: &World, route, out: &mut Writer| {
         match route {

@@ -5,7 +5,7 @@ use crate::function::Function;
 use crate::pcap::{self, Directions, Limits, Plan};
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, Module, Pending, retval};
+use msg::{Messages, Module, retval};
 use net::api::InterfaceIndex;
 
 /// This feature's part of the module.
@@ -13,13 +13,11 @@ pub static API: Module<World> = Module::core("interface", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(start);
-    m.call(|w: &World, _: &Caller<'_, World>, r: PcapSetFilterFunction| {
+    m.call(|w, r: PcapSetFilterFunction| {
         pcap::set_function(w, Function::find(&r.filter_function_name)?);
         Ok(())
     });
-    m.call_later(|w: &World, _: &Caller<'_, World>, _: PcapTraceOff| {
-        Ok(Box::new(pcap::stop(w, Directions::PACKETS)?) as Box<dyn Pending<World, ()>>)
-    });
+    m.call_later(|w, _: PcapTraceOff| pcap::stop(w, Directions::PACKETS));
 }
 
 msg::messages! {
@@ -32,7 +30,7 @@ msg::messages! {
     PcapTraceOff,
 }
 
-fn start(w: &World, _: &Caller<'_, World>, r: PcapTraceOn) -> Result<()> {
+fn start(w: &World, r: PcapTraceOn) -> Result<()> {
     let filter = if r.filter { pcap::chosen_filter(w)? } else { None };
     if r.filename.as_str().is_empty() {
         return Err(Error::usage("a capture needs a file").retval(retval::INVALID_VALUE));

@@ -6,17 +6,17 @@ use crate::filter::Expression;
 use crate::function::Function;
 use cli::Result;
 use graph::World;
-use msg::{Caller, Messages, Module};
+use msg::{Messages, Module};
 
 /// The module of expressions.
 pub static BPF: Module<World> = Module::plugin("bpf_trace_filter", bpf);
 
 /// Messages of `tracedump` that are about filter functions.
 pub fn messages(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: TraceSetFilterFunction| {
+    m.call(|w, r: TraceSetFilterFunction| {
         control::set_function(w, Function::find(&r.filter_function_name)?)
     });
-    m.dump(|w: &World, _: &Caller<'_, World>, _: TraceFilterFunctionDump| {
+    m.dump(|w, _: TraceFilterFunctionDump| {
         let chosen = w.get::<Filters>().get().function;
         Ok(Function::ALL
             .map(|f| TraceFilterFunctionDetails { selected: f == chosen, name: f.name().into() }))
@@ -24,12 +24,8 @@ pub fn messages(m: &mut Messages<World>) {
 }
 
 fn bpf(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: BpfTraceFilterSet| {
-        set(w, r.is_add, true, r.filter)
-    });
-    m.call(|w: &World, _: &Caller<'_, World>, r: BpfTraceFilterSetV2| {
-        set(w, r.is_add, r.optimize, r.filter)
-    });
+    m.call(|w, r: BpfTraceFilterSet| set(w, r.is_add, true, r.filter));
+    m.call(|w, r: BpfTraceFilterSetV2| set(w, r.is_add, r.optimize, r.filter));
 }
 
 fn set(w: &World, is_add: bool, optimize: bool, text: String) -> Result<()> {

@@ -9,23 +9,21 @@ use crate::control::{self, NodeFilter};
 use crate::show::Traces;
 use cli::{Error, Result};
 use graph::World;
-use msg::{Caller, Messages, Module, Pending, retval};
+use msg::{Messages, Module, Pending, retval};
 
 /// The module.
 pub static API: Module<World> = Module::plugin("tracedump", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(set_filters);
-    m.call_later(|w: &World, _: &Caller<'_, World>, r: TraceCapturePackets| {
+    m.call_later(|w, r: TraceCapturePackets| {
         let node = nodes::by_number(w, r.node_index)?;
         let forgotten =
             control::start(w, &node.name, r.max_packets, r.use_filter, r.pre_capture_clear)?;
         Ok(forgotten.reply(|_| Ok(())))
     });
-    m.call_later(|w: &World, _: &Caller<'_, World>, _: TraceClearCapture| {
-        Ok(control::clear(w).reply(|_| Ok(())))
-    });
-    m.call(|_: &World, _: &Caller<'_, World>, _: TraceClearCache| Ok(()));
+    m.call_later(|w, _: TraceClearCapture| Ok(control::clear(w).reply(|_| Ok(()))));
+    m.call(|_, _: TraceClearCache| Ok(()));
     m.stream_later(dump);
     m.dump_later(dump_v2);
     function::messages(m);
@@ -46,19 +44,16 @@ msg::messages! {
     /// until traces are forgotten.
     TraceDump,
     /// A packet's trace.
-    #[derive(Debug)]
     TraceDetails,
     /// Where the traces ended.
-    #[derive(Debug, PartialEq)]
     TraceDumpReply,
     /// Asks for traces of a thread, or of all.
     TraceV2Dump,
     /// A packet's trace.
-    #[derive(Debug)]
     TraceV2Details,
 }
 
-fn set_filters(w: &World, _: &Caller<'_, World>, r: TraceSetFilters) -> Result<()> {
+fn set_filters(w: &World, r: TraceSetFilters) -> Result<()> {
     let include = match r.flag {
         TraceFilterFlag::None => return control::set_passed(w, None),
         TraceFilterFlag::IncludeNode => true,
@@ -79,11 +74,7 @@ fn set_filters(w: &World, _: &Caller<'_, World>, r: TraceSetFilters) -> Result<(
 type Stream<I, R> = Box<dyn Pending<World, (I, R)>>;
 type AllDetails = Box<dyn Iterator<Item = TraceDetails>>;
 
-fn dump(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: TraceDump,
-) -> Result<Stream<AllDetails, TraceDumpReply>> {
+fn dump(w: &World, r: TraceDump) -> Result<Stream<AllDetails, TraceDumpReply>> {
     Ok(Traces::query(w, move |traces| {
         let counts = traces.counts();
         let none = (r.thread_id, r.position) == (u32::MAX, u32::MAX);
@@ -140,11 +131,7 @@ fn dump(
 
 type AllV2Details = Box<dyn Iterator<Item = TraceV2Details>>;
 
-fn dump_v2(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: TraceV2Dump,
-) -> Result<Box<dyn Pending<World, AllV2Details>>> {
+fn dump_v2(w: &World, r: TraceV2Dump) -> Result<Box<dyn Pending<World, AllV2Details>>> {
     Ok(Traces::query(w, move |traces| {
         let threads = traces.counts().into_iter().enumerate();
         let wanted =

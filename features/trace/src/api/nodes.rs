@@ -3,7 +3,7 @@
 
 use cli::{Error, Result};
 use graph::{NodeIndex, NodeInfo, World};
-use msg::{Caller, Messages, Module, retval};
+use msg::{Messages, Module, retval};
 
 /// The module.
 pub static API: Module<World> = Module::plugin("graph", messages);
@@ -17,8 +17,6 @@ msg::messages! {
     flags NodeFlag,
     /// Asks for nodes: one by its number or name, or all that have one of the flags.
     GraphNodeGet,
-    /// The end of the nodes.
-    GraphNodeGetReply,
     /// A node.
     GraphNodeDetails,
 }
@@ -44,11 +42,7 @@ fn flags(node: &NodeInfo) -> u32 {
     all.iter().filter(|(is, _)| *is).fold(0, |flags, (_, flag)| flags | flag.0)
 }
 
-fn get(
-    w: &World,
-    _: &Caller<'_, World>,
-    r: GraphNodeGet,
-) -> Result<(Vec<GraphNodeDetails>, GraphNodeGetReply)> {
+fn get(w: &World, r: GraphNodeGet) -> Result<Vec<GraphNodeDetails>> {
     let nodes = match (r.index, r.name.as_str()) {
         (u32::MAX, "") => {
             let mut all = w.nodes();
@@ -67,5 +61,5 @@ fn get(
             arcs_out: arcs.filter_map(|name| Some(w.node(name)?.0)).collect(),
         }
     };
-    Ok((nodes.iter().map(details).collect(), GraphNodeGetReply { cursor: u32::MAX }))
+    Ok(nodes.iter().map(details).collect())
 }

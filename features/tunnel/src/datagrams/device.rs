@@ -6,6 +6,7 @@ use crate::model::Spec;
 use crate::state::Tunnels;
 use cli::{Error, Matches, Output, Result, retval};
 use graph::{SwIfIndex, World};
+use net::args::interface;
 use net::{Interfaces, IpBinding};
 use wire::Ip4;
 
@@ -37,6 +38,6 @@ pub fn refuse_offload<K: Datagrams>(w: &World, device: SwIfIndex, tunnel: SwIfIn
 /// # Errors
 /// Always: as [`refuse_offload`], and an interface that isn't there (−2).
 pub fn set_offload<K: Datagrams>(w: &World, m: &Matches) -> Result<Output> {
-    let find = |word| w.get::<Interfaces>().find(m.str(word)).map_err(|e| e.at(m.span(word)));
+    let find = |word| interface(w, m, word);
     Err(refuse_offload::<K>(w, find("device")?, find("tunnel")?))
 }
