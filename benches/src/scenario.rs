@@ -89,8 +89,8 @@ pub struct Promise {
 }
 
 /// Speed doesn't depend on the size of the tables: beside one flow over one route, which is looked
-/// up once a block, and beside as many flows over one route. Ten thousand tunnels are to cost little
-/// more than one.
+/// up once a block, and beside as many flows over one route. Ten thousand tunnels are to cost
+/// little more than one.
 pub const PROMISES: &[Promise] = &[
     Promise { large: "ip4-1M-uniform", small: "ip4-1", at_most: 1.25 },
     Promise { large: "ip4-1M-uniform", small: "ip4-1-uniform", at_most: 1.25 },
