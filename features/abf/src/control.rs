@@ -9,6 +9,7 @@ use graph::{Deleted, Shared, SwIfIndex, World, filled};
 use ip::Ip;
 use net::{Interfaces, Link, Path, Tracked};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Mutex, MutexGuard};
 use wire::{Ip4, Ip6};
 
@@ -213,9 +214,8 @@ impl Policies {
             let why = format!("policy {number} is attached to {name} already");
             return Err(Error::failed(why).retval(retval::ENTRY_ALREADY_EXISTS));
         }
-        if !control.tracked.contains_key(&(number, v6)) {
-            let tracked = Tracked::over(world, link(v6), &policy.paths)?;
-            control.tracked.insert((number, v6), tracked);
+        if let Entry::Vacant(free) = control.tracked.entry((number, v6)) {
+            free.insert(Tracked::over(world, link(v6), &policy.paths)?);
         }
         let acls = world.get::<Acls>();
         let attached = control.attached.entry((sw_if, v6)).or_insert_with(|| Attached {

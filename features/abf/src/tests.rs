@@ -133,7 +133,7 @@ fn clients_are_answered_as_by_vpp() {
     let p0 = InterfaceIndex::from(rig.ports[0]);
     let mut client = rig.bench.api();
     let [there] = &client.dump(AbfPolicyDump {})[..] else { panic!("one policy") };
-    let path = there.policy.paths[0].clone();
+    let path = there.policy.paths[0];
     let policy = |is_add, policy_id, acl_index, paths: &[FibPath]| AbfPolicyAddDel {
         is_add,
         policy: AbfPolicy { policy_id, acl_index, paths: paths.to_vec() },

@@ -3,7 +3,7 @@
 
 use cli::{Error, Result, retval};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Address, Family, Ip4, Ip4Prefix, Ip6, Ip6Prefix, IpProtocol, Prefix};
 
 /// The verdict of a rule.
@@ -38,6 +38,9 @@ impl Action {
         })
     }
 }
+
+/// Source and destination networks of one protocol.
+pub type Ends<A> = (Prefix<A>, Prefix<A>);
 
 /// Source and destination networks of a rule, of one protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -173,7 +176,7 @@ pub struct Rule {
 
 impl Rule {
     /// The networks, if they are of this protocol.
-    pub fn networks<F: Match>(&self) -> Option<(Prefix<F::Addr>, Prefix<F::Addr>)> {
+    pub fn networks<F: Match>(&self) -> Option<Ends<F::Addr>> {
         F::networks(&self.networks)
     }
 }
@@ -181,17 +184,17 @@ impl Rule {
 /// A protocol whose packets rules are for.
 pub trait Match: Family {
     /// Source and destination of a rule, if they are of this protocol.
-    fn networks(networks: &Networks) -> Option<(Prefix<Self::Addr>, Prefix<Self::Addr>)>;
+    fn networks(networks: &Networks) -> Option<Ends<Self::Addr>>;
 }
 
 impl Match for Ip4 {
-    fn networks(networks: &Networks) -> Option<(Ip4Prefix, Ip4Prefix)> {
+    fn networks(networks: &Networks) -> Option<Ends<Ipv4Addr>> {
         if let Networks::Ip4(from, to) = *networks { Some((from, to)) } else { None }
     }
 }
 
 impl Match for Ip6 {
-    fn networks(networks: &Networks) -> Option<(Ip6Prefix, Ip6Prefix)> {
+    fn networks(networks: &Networks) -> Option<Ends<Ipv6Addr>> {
         if let Networks::Ip6(from, to) = *networks { Some((from, to)) } else { None }
     }
 }

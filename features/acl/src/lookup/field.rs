@@ -2,7 +2,7 @@
 //! Fields of packets, and the rows of bits that their values have.
 
 use super::Numbered;
-use crate::rule::{Match, Span, Upper};
+use crate::rule::{Ends, Match, Span, Upper};
 use cli::{Error, Result};
 use net::Net;
 use simd::Isa;
@@ -129,7 +129,7 @@ impl<F: Net + Match> Addresses<F> {
     /// No address space for the networks.
     pub fn new(
         rules: &[Numbered<'_>],
-        network: impl Fn((Prefix<F::Addr>, Prefix<F::Addr>)) -> Prefix<F::Addr>,
+        network: impl Fn(Ends<F::Addr>) -> Prefix<F::Addr>,
         forest: &Arc<Forest>,
     ) -> Result<Option<Self>> {
         // In order, a network stands before all that it contains.

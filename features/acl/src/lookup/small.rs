@@ -5,7 +5,7 @@
 use super::field::{Ports, Set};
 use super::{NONE, Numbered};
 use crate::packet::{Part, Tuple};
-use crate::rule::{Match, Upper};
+use crate::rule::{Ends, Match, Upper};
 use net::Net;
 use wire::{Address, IpProtocol, Prefix};
 
@@ -100,7 +100,7 @@ impl<F: Net + Match> Small<F> {
 /// The tables of the bytes that some rule's network names, by their position in the address.
 fn bytes<F: Net + Match>(
     rules: &[Numbered<'_>],
-    network: impl Fn((Prefix<F::Addr>, Prefix<F::Addr>)) -> Prefix<F::Addr>,
+    network: impl Fn(Ends<F::Addr>) -> Prefix<F::Addr>,
 ) -> Vec<(usize, ByValue)> {
     let networks: Vec<_> = rules
         .iter()

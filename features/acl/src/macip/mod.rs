@@ -103,11 +103,14 @@ struct Shape {
     len: u8,
 }
 
+/// Numbers of rules by the bits that they compare.
+type Numbers<A> = HashMap<(u64, A), u32>;
+
 /// Rules of one IP version: those of one shape are in one map, so a lookup takes a step for each
 /// shape, whatever the number of rules.
 #[derive(Debug)]
 struct Rules<A> {
-    shapes: Vec<(Shape, HashMap<(u64, A), u32>)>,
+    shapes: Vec<(Shape, Numbers<A>)>,
 }
 
 impl<A: Address> Default for Rules<A> {
@@ -130,7 +133,7 @@ impl<A: Address> Rules<A> {
 
     /// The first rule that matches.
     fn find(&self, mac: u64, ip: A) -> Option<u32> {
-        let find = |(shape, rules): &(Shape, HashMap<(u64, A), u32>)| {
+        let find = |(shape, rules): &(Shape, Numbers<A>)| {
             rules.get(&(mac & shape.mask, ip & A::mask(shape.len))).copied()
         };
         self.shapes.iter().filter_map(find).min()

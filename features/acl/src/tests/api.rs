@@ -37,15 +37,15 @@ fn clients_make_apply_and_delete_acls() {
         let reply = client.borrow_mut().call(acl(index, r)).expect("a reply");
         (reply.retval, reply.acl_index)
     };
-    assert_eq!(set(u32::MAX, vec![good.clone()]), (0, 0));
+    assert_eq!(set(u32::MAX, vec![good]), (0, 0));
     assert_eq!(set(u32::MAX, vec![]), (0, 1));
-    assert_eq!(set(1, vec![good.clone(), good.clone()]), (0, 1));
-    assert_eq!(set(7, vec![good.clone()]), (-6, 7));
+    assert_eq!(set(1, vec![good, good]), (0, 1));
+    assert_eq!(set(7, vec![good]), (-6, 7));
     for (bad, retval) in [
         (rule("10.0.0.1/8", "10.0.0.0/8"), -57),
         (rule("10.0.0.0/8", "10.0.0.1/8"), -58),
-        (AclRule { srcport_or_icmptype_first: 9, ..good.clone() }, -8),
-        (AclRule { dstport_or_icmpcode_last: 0, ..good.clone() }, -8),
+        (AclRule { srcport_or_icmptype_first: 9, ..good }, -8),
+        (AclRule { dstport_or_icmpcode_last: 0, ..good }, -8),
     ] {
         assert_eq!(set(u32::MAX, vec![bad]).0, retval);
     }
