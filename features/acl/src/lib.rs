@@ -104,13 +104,13 @@ pub static PLUGIN: Plugin = Plugin {
             "ip4-unicast",
             "acl-plugin-in-ip4-fa",
             &["ip4-inacl", rank::POLICY],
-            &[rank::REASSEMBLY],
+            &[rank::REASSEMBLY, "svs-ip4"],
         ),
         feature(
             "ip6-unicast",
             "acl-plugin-in-ip6-fa",
             &["ip6-inacl", rank::POLICY],
-            &[rank::REASSEMBLY],
+            &[rank::REASSEMBLY, "svs-ip6"],
         ),
         feature(
             "ip4-output",
@@ -134,13 +134,13 @@ pub static PLUGIN: Plugin = Plugin {
             "ip4-unicast",
             "acl-plugin-macip-in-ip4-fa",
             &["acl-plugin-in-ip4-fa"],
-            &[rank::REASSEMBLY],
+            &[rank::REASSEMBLY, "svs-ip4"],
         ),
         feature(
             "ip6-unicast",
             "acl-plugin-macip-in-ip6-fa",
             &["acl-plugin-in-ip6-fa"],
-            &[rank::REASSEMBLY],
+            &[rank::REASSEMBLY, "svs-ip6"],
         ),
         feature("ip4-multicast", "acl-plugin-macip-in-ip4-fa", &["ip4-not-enabled"], &[]),
         feature("ip6-multicast", "acl-plugin-macip-in-ip6-fa", &["ip6-not-enabled"], &[]),
@@ -178,6 +178,9 @@ pub static PLUGIN: Plugin = Plugin {
         ("/err/acl-plugin-*", "features/acl/src/tests/rules.rs"),
     ],
     transient: &[("clear acl-plugin sessions", "ends sessions")],
-    volatile: &[("show acl-plugin sessions*", "sessions of traffic")],
+    volatile: &[
+        ("show acl-plugin sessions*", "sessions of traffic"),
+        ("show acl-plugin lookup context*", "numbers of contexts, in the order of their making"),
+    ],
     ..Plugin::EMPTY
 };

@@ -139,8 +139,8 @@ impl List {
         self.hits.get(found as usize).copied()
     }
 
-    /// The first rule that matches a packet.
-    #[inline(always)]
+    /// The first rule that matches a packet. Not inlined: it contains the lookups of addresses.
+    #[inline(never)]
     pub fn find<F: Listed>(&self, packet: &Tuple<F::Addr>, turn: &Turn<'_>) -> Option<Hit> {
         let mut found = [lookup::NONE];
         F::rules(self).find::<simd::V1>(std::slice::from_ref(packet), &mut found, turn);

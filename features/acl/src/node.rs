@@ -92,21 +92,23 @@ pub enum To {
     Restarted,
 }
 
-/// A node.
+/// A node. What it does is in [`Checker`], which is compiled once for all places.
 pub struct AclNode<F: Listed + Tracked, P> {
-    judge: Judge<F>,
-    find: FindMany<F>,
+    checker: Checker<F>,
     place: std::marker::PhantomData<fn() -> P>,
 }
 
 impl<F: Listed + Tracked, P: Place> Build for AclNode<F, P> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self {
-            judge: Judge::new(world, thread),
-            find: find_variants::<F>().best(),
-            place: std::marker::PhantomData,
-        }
+        Self { checker: Checker::new(world, thread, P::AT), place: std::marker::PhantomData }
     }
+}
+
+/// Checks packets at a place.
+struct Checker<F: Listed + Tracked> {
+    at: At,
+    judge: Judge<F>,
+    find: FindMany<F>,
 }
 
 /// The interface whose lists a packet is held against.
@@ -160,17 +162,65 @@ fn conclude<const TRACED: bool>(
     To::Next
 }
 
-impl<F: Listed + Tracked, P: Place> AclNode<F, P> {
+impl<F: Listed + Tracked> Checker<F> {
+    fn new(world: &World, thread: ThreadIndex, at: At) -> Self {
+        Self { at, judge: Judge::new(world, thread), find: find_variants::<F>().best() }
+    }
+
+    /// Checks one packet.
+    #[inline(never)]
+    fn one<const TRACED: bool>(&self, b: &Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        let sw_if = interface(b, self.at);
+        let tuple = read::<F>(packet(b, self.at), &self.judge.settings.skipped);
+        let Some(policy) = self.judge.policies.get(sw_if, cx.turn) else { return To::Next };
+        let Some(list) = policy.list(self.at.direction) else { return To::Next };
+        // A packet without a whole header matches no rule.
+        let verdict = tuple.map_or(Verdict::Deny(None), |tuple| {
+            let at = (sw_if, self.at.direction);
+            self.judge.judge((policy, list), &tuple, at, (cx.turn, cx.now()))
+        });
+        if TRACED && verdict != Verdict::Elsewhere {
+            let acl = |hit: Hit| list.acls.get(usize::from(hit.position)).copied();
+            let rule = verdict.hit().and_then(|hit| Some((acl(hit)?, hit.rule)));
+            cx.trace(b, AclTrace::new(sw_if, rule, &verdict, tuple));
+        }
+        conclude(b, list, verdict, cx)
+    }
+
+    /// Checks a vector.
+    #[inline(never)]
+    fn all(&self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let mut from = 0;
+        while from < v.len() {
+            let sw_if = interface(v.get(from), self.at);
+            let end = v.len().min(from + BLOCK);
+            let other = (from + 1..end).find(|i| interface(v.get(*i), self.at) != sw_if);
+            let to = other.unwrap_or(end);
+            self.block(v, from..to, sw_if, cx);
+            from = to;
+        }
+    }
+
+    /// Takes over a packet whose flow another thread owns.
+    fn hand_off(&self, b: Owned, cx: &mut Cx<'_, false>) {
+        let tuple = read::<F>(packet(&b, self.at), &self.judge.settings.skipped);
+        let at = (interface(&b, self.at), self.at.direction);
+        match tuple.and_then(|tuple| self.judge.owner(&tuple, at)) {
+            Some(thread) => cx.handoff(thread, cx.node(), b),
+            None => cx.emit(To::Deny, b),
+        }
+    }
+
     /// Judges packets of one interface, [`BLOCK`] at most.
     fn block(
-        &mut self,
+        &self,
         v: &mut Vector<'_, To>,
         range: Range<usize>,
         sw_if: u32,
         cx: &mut Cx<'_, false>,
     ) {
         let policy = self.judge.policies.get(sw_if, cx.turn);
-        let list = policy.and_then(|policy| policy.list(P::AT.direction));
+        let list = policy.and_then(|policy| policy.list(self.at.direction));
         let (Some(policy), Some(list)) = (policy, list) else {
             return range.for_each(|i| v.set(i, To::Next));
         };
@@ -178,7 +228,7 @@ impl<F: Listed + Tracked, P: Place> AclNode<F, P> {
         let mut whole = 0_u64;
         let packets = v.range_mut_ahead(range.start, range.end);
         for (i, (b, tuple)) in packets.zip(&mut tuples).enumerate() {
-            if let Some(read) = read::<F>(packet(b, P::AT), &self.judge.settings.skipped) {
+            if let Some(read) = read::<F>(packet(b, self.at), &self.judge.settings.skipped) {
                 *tuple = read;
                 whole |= 1 << i;
             }
@@ -193,7 +243,7 @@ impl<F: Listed + Tracked, P: Place> AclNode<F, P> {
             let verdict = if whole >> bit & 1 == 0 {
                 Verdict::Deny(None)
             } else if policy.reflects() {
-                let at = (sw_if, P::AT.direction);
+                let at = (sw_if, self.at.direction);
                 self.judge.judge((policy, list), tuple, at, (cx.turn, cx.now()))
             } else {
                 Verdict::of_rule(list.hit(*found))
@@ -212,46 +262,20 @@ impl<F: Listed + Tracked, P: Place> Node for AclNode<F, P> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let sw_if = interface(b, P::AT);
-        let tuple = read::<F>(packet(b, P::AT), &self.judge.settings.skipped);
-        let Some(policy) = self.judge.policies.get(sw_if, cx.turn) else { return To::Next };
-        let Some(list) = policy.list(P::AT.direction) else { return To::Next };
-        // A packet without a whole header matches no rule.
-        let verdict = tuple.map_or(Verdict::Deny(None), |tuple| {
-            let at = (sw_if, P::AT.direction);
-            self.judge.judge((policy, list), &tuple, at, (cx.turn, cx.now()))
-        });
-        if TRACED && verdict != Verdict::Elsewhere {
-            let acl = |hit: Hit| list.acls.get(usize::from(hit.position)).copied();
-            let rule = verdict.hit().and_then(|hit| Some((acl(hit)?, hit.rule)));
-            cx.trace(b, AclTrace::new(sw_if, rule, &verdict, tuple));
-        }
-        conclude(b, list, verdict, cx)
+        self.checker.one(b, cx)
     }
 
+    #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let mut from = 0;
-        while from < v.len() {
-            let sw_if = interface(v.get(from), P::AT);
-            let end = v.len().min(from + BLOCK);
-            let other = (from + 1..end).find(|i| interface(v.get(*i), P::AT) != sw_if);
-            let to = other.unwrap_or(end);
-            self.block(v, from..to, sw_if, cx);
-            from = to;
-        }
+        self.checker.all(v, cx);
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        let tuple = read::<F>(packet(&b, P::AT), &self.judge.settings.skipped);
-        let at = (interface(&b, P::AT), P::AT.direction);
-        match tuple.and_then(|tuple| self.judge.owner(&tuple, at)) {
-            Some(thread) => cx.handoff(thread, cx.node(), b),
-            None => cx.emit(To::Deny, b),
-        }
+        self.checker.hand_off(b, cx);
     }
 
     fn tick(&mut self, cx: &mut Cx<'_, false>) {
-        if P::AT == RoutedIn::AT && self.judge.expire(cx.now(), AT_A_TICK) {
+        if P::AT == RoutedIn::AT && self.checker.judge.expire(cx.now(), AT_A_TICK) {
             cx.again();
         }
     }

@@ -69,15 +69,19 @@ impl<F: Net + Match> Table<F> {
     ) -> bool {
         let n = packets.len().min(BLOCK).min(found.len());
         let (packets, found) = (&packets[..n], &mut found[..n]);
-        let [mut sources, mut destinations] = [[0; BLOCK]; 2];
-        self.addresses::<I>(&self.source, packets, |p| p.source, &mut sources[..n], turn);
-        self.addresses::<I>(
-            &self.destination,
-            packets,
-            |p| p.destination,
-            &mut destinations[..n],
-            turn,
-        );
+        // A loop, since the lookup is a lot of code.
+        let mut classes = [[0; BLOCK]; 2];
+        for (is_source, classes) in [true, false].into_iter().zip(&mut classes) {
+            let Some(field) = (if is_source { &self.source } else { &self.destination }) else {
+                continue;
+            };
+            let mut keys = [F::key(F::Addr::ZERO); BLOCK];
+            for (key, packet) in keys.iter_mut().zip(packets) {
+                *key = F::key(if is_source { packet.source } else { packet.destination });
+            }
+            field.classes::<I>(&keys[..n], &mut classes[..n], turn);
+        }
+        let [sources, destinations] = classes;
         let mut all = true;
         let classes = sources.iter().zip(&destinations);
         for ((packet, found), (source, destination)) in packets.iter().zip(found).zip(classes) {
@@ -87,24 +91,6 @@ impl<F: Net + Match> Table<F> {
             all &= *found != NONE;
         }
         all
-    }
-
-    /// The classes of addresses, looked up together.
-    #[inline(always)]
-    fn addresses<I: Isa>(
-        &self,
-        field: &Option<Addresses<F>>,
-        packets: &[Tuple<F::Addr>],
-        addr: impl Fn(&Tuple<F::Addr>) -> F::Addr,
-        classes: &mut [u32],
-        turn: &Turn<'_>,
-    ) {
-        let Some(field) = field else { return };
-        let mut keys = [F::key(F::Addr::ZERO); BLOCK];
-        for (key, packet) in keys.iter_mut().zip(packets) {
-            *key = F::key(addr(packet));
-        }
-        field.classes::<I>(&keys[..classes.len()], classes, turn);
     }
 
     /// Position of the first rule that matches a packet whose addresses have these classes.
