@@ -151,7 +151,7 @@ mod tests {
         let lib = name.rename(&sh::read(root().join(SAMPLE).join("src/lib.rs")).unwrap());
         assert!(
             lib.contains("NodeDef::configured::<MssClamp>()")
-                && lib.contains("path: \"set mss-clamp\"")
+                && lib.contains("\"set mss-clamp\", ")
         );
     }
 

@@ -402,7 +402,6 @@ fn files_of_tutorials() {
         "crypto-engines { default { enable } }",
         "dpdk { dev 0000:00:08.0 }",
         "dpdk { dev default { num-rx-queues 3 } }",
-        "dns { max-cache-size 1024 }",
         "dhcp { server 10.0.0.1 }",
     ] {
         assert!(refused(section).contains("is not part of this build"), "{section}");
@@ -413,7 +412,7 @@ fn files_of_tutorials() {
     );
     assert_eq!(acl.plugins.missing(&["ping"]).collect::<Vec<_>>(), ["acl_plugin.so"]);
     assert!(
-        refused("unix { nodaemon }\ndns { max-cache-size 1024 }")
-            .contains("startup.conf:2:1: section `dns`")
+        refused("unix { nodaemon }\ndhcp { server 10.0.0.1 }")
+            .contains("startup.conf:2:1: section `dhcp`")
     );
 }
