@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 /// The tag of an ACL that a command makes without one.
 pub const TAG: &str = "cli";
 
-/// The grammar of [`rules`].
+/// The grammar of the rules.
 const RULES: &str = "permit, deny or permit+reflect, then src PREFIX dst PREFIX [proto N] \
                      [sport N[-M]] [dport N[-M]] [tcpflags N mask N], further rules behind commas, [tag WORD]";
 

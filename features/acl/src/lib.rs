@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | `acl-plugin-in-{ip}-fa`, `acl-plugin-out-{ip}-fa` | `{ip}-unicast`, `{ip}-output` | routed |
 //! | `acl-plugin-in-{ip}-l2`, `acl-plugin-out-{ip}-l2` | `l2-input-{ip}`, `l2-output-{ip}` | of switched frames |
-//! | `acl-plugin-macip-in-{ip}-fa`, `acl-plugin-macip-in-l2`, and `-out-` | the same | checked by MAC and IP address ([`macip`]) |
+//! | `acl-plugin-macip-in-{ip}-fa`, `acl-plugin-macip-in-l2`, and `-out-` | the same | checked by MAC and IP address (`macip`) |
 //! | `acl-plugin-in-nonip-l2`, `acl-plugin-out-nonip-l2` | `l2-input-nonip`, `l2-output-nonip` | other frames, where a whitelist names EtherTypes |
 //!
 //! **Sessions.** A rule with `permit+reflect` makes a session of a flow: packets of both directions
@@ -18,8 +18,8 @@
 //! packets that another thread receives are handed off to it. When lists change, sessions stay, and
 //! each is judged again at its next packet, by the list of the direction that made it.
 //!
-//! **Lookups** take the same time for one rule and for four thousand ([`lookup`]). Packets that a
-//! rule permits, and packets of known sessions, take the super-path ([`stage`]).
+//! **Lookups** take the same time for one rule and for four thousand (`lookup`). Packets that a
+//! rule permits, and packets of known sessions, take the super-path (`stage`).
 //!
 //! **Fragments.** A later fragment has no ports: a rule with a protocol matches it by addresses and
 //! protocol alone (`set acl-plugin l4-match-nonfirst-fragment 0`: not at all). A packet that is cut

@@ -81,7 +81,7 @@ pub struct List {
 
 impl List {
     /// Compiles a list of ACLs, each with its number and its rules. `fragments` is as in
-    /// [`RuleSet::new`].
+    /// `RuleSet::new`.
     ///
     /// # Errors
     /// A list that would take too much memory.
@@ -164,7 +164,7 @@ impl List {
     }
 }
 
-/// [`RuleSet::find`] for packets of one protocol, compiled for an instruction set.
+/// `RuleSet::find` for packets of one protocol, compiled for an instruction set.
 pub type FindMany<F> = fn(&List, &[Tuple<<F as wire::Family>::Addr>], &mut [u32], &Turn<'_>);
 
 #[inline(always)]

@@ -5,7 +5,7 @@
 //! results, sooner, and leave it all other packets untouched and uncounted. Traced packets take the
 //! graph, so a trace shows every step.
 //!
-//! `l2-super-path` switches frames ([`mod@l2`]). `super-path` routes packets: Ethernet, validation,
+//! `l2-super-path` switches frames (`l2`). `super-path` routes packets: Ethernet, validation,
 //! lookup, rewrite and output.
 //!
 //! It stands last on the arc of received frames of Ethernet interfaces that carry IP: of devices,
