@@ -8,7 +8,7 @@ use msg::{Messages, Module};
 use net::api::{FibPath, FibPathNhProto, InterfaceIndex, path_of, path_to};
 use net::{Link, Path, RouteTables};
 
-/// The module.
+/// Messages of this feature, under the module name that clients ask for.
 pub static API: Module<World> = Module::plugin("abf", messages);
 
 fn messages(m: &mut Messages<World>) {

@@ -45,7 +45,7 @@ struct Attached {
     policies: Vec<Attachment>,
 }
 
-/// All that is configured.
+/// Every forwarding policy, and the interfaces it is attached to.
 #[derive(Default)]
 pub struct Policies(Mutex<Control>);
 

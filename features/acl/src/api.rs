@@ -14,7 +14,7 @@ use net::api::{InterfaceIndex, IpProto, Prefix};
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
-/// The module.
+/// Messages of this feature, under the module name that clients ask for.
 pub static API: Module<World> = Module::plugin("acl", messages);
 
 /// The version of the messages that clients ask for.

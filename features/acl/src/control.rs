@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use tables::Forest;
 
-/// An ACL.
+/// An access control list: its tag and its rules, the first that matches decides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Acl {
     /// Its owner's words for it.
@@ -33,7 +33,7 @@ pub const RULES: usize = 1 << 20;
 /// ACLs of a list at most.
 pub const ACLS: usize = u8::MAX as usize;
 
-/// All that is configured.
+/// Every ACL, and the interfaces and lookup contexts that use them.
 pub struct Acls {
     policies: Arc<Policies>,
     contexts: Arc<Contexts>,
@@ -346,7 +346,7 @@ impl Acls {
         Ok(())
     }
 
-    /// An ACL.
+    /// The ACL of this number, None if there is none.
     pub fn get(&self, number: u32) -> Option<Acl> {
         self.control().acls.get(&number).cloned()
     }

@@ -25,8 +25,8 @@
 //! protocol alone (`set acl-plugin l4-match-nonfirst-fragment 0`: not at all). A packet that is cut
 //! within its upper layer's header matches no rule with a protocol.
 //!
-//! Limits: lists are compiled on the control thread, which waits meanwhile. All interfaces share the
-//! table of sessions: where it is full, the oldest TCP session that isn't established goes.
+//! Limits: lists are compiled on the control thread, which waits meanwhile. All interfaces share
+//! the table of sessions: where it is full, the oldest TCP session that isn't established goes.
 
 mod api;
 mod cli;

@@ -40,7 +40,7 @@ pub struct Hit {
     pub position: u16,
     /// Its number in its ACL.
     pub rule: u32,
-    /// Its verdict.
+    /// What the matching rule says.
     pub action: Action,
 }
 

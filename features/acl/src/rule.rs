@@ -45,9 +45,9 @@ pub type Ends<A> = (Prefix<A>, Prefix<A>);
 /// Source and destination networks of a rule, of one protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Networks {
-    /// Of IPv4.
+    /// IPv4: source prefix, destination prefix.
     Ip4(Ip4Prefix, Ip4Prefix),
-    /// Of IPv6.
+    /// IPv6: source prefix, destination prefix.
     Ip6(Ip6Prefix, Ip6Prefix),
 }
 
@@ -166,7 +166,7 @@ impl Upper {
 /// A rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rule {
-    /// Its verdict.
+    /// What happens to a packet that matches.
     pub action: Action,
     /// Networks of the packets that it is for.
     pub networks: Networks,

@@ -341,9 +341,9 @@ fn tick(now: u64) -> u32 {
 
 /// Sessions of one thread.
 pub struct ThreadSessions {
-    /// Of IPv4.
+    /// Sessions of IPv4 packets.
     pub ip4: Flows<Ipv4Addr>,
-    /// Of IPv6.
+    /// Sessions of IPv6 packets.
     pub ip6: Flows<Ipv6Addr>,
 }
 

@@ -34,7 +34,6 @@ pub struct Reader<'a> {
     words: std::iter::Peekable<std::vec::IntoIter<Word<'a>>>,
     /// Where the rules begin in the line.
     from: usize,
-    /// Where the last word was.
     last: Range<usize>,
 }
 
@@ -86,7 +85,7 @@ impl<'a> Reader<'a> {
         Ok((addr, len.parse().map_err(|_| self.wrong(expected, word))?))
     }
 
-    /// Where the last word was.
+    /// Byte range, in the line, of the word taken last.
     pub fn at(&self) -> Range<usize> {
         self.last.clone()
     }

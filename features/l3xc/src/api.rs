@@ -10,7 +10,7 @@ use net::RouteTables;
 use net::api::{FibPath, InterfaceIndex, path_of, path_to};
 use wire::{Ip4, Ip6};
 
-/// The module.
+/// Messages of this feature, under the module name that clients ask for.
 pub static API: Module<World> = Module::plugin("l3xc", messages);
 
 fn messages(m: &mut Messages<World>) {

@@ -18,7 +18,7 @@ pub struct MacipAcl {
     pub rules: Vec<Rule>,
 }
 
-/// All that is configured.
+/// Every MACIP ACL, and the interfaces that use them.
 pub struct MacipAcls {
     published: Slots<Arc<Compiled>>,
     control: Mutex<Control>,

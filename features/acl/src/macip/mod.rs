@@ -56,9 +56,9 @@ impl Action {
 /// The addresses that a rule is for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Network {
-    /// Of IPv4.
+    /// Sender prefix of IPv4 and ARP.
     Ip4(Ip4Prefix),
-    /// Of IPv6.
+    /// Sender prefix of IPv6.
     Ip6(Ip6Prefix),
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Network {
 /// A rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rule {
-    /// Its verdict.
+    /// What happens to a frame that matches.
     pub action: Action,
     /// The MAC address, as far as the mask compares it.
     pub mac: MacAddr,

@@ -10,7 +10,7 @@ use graph::World;
 use msg::{Messages, Module, retval};
 use net::api::InterfaceIndex;
 
-/// The module.
+/// Messages of this feature, under the module name that clients ask for.
 pub static API: Module<World> = Module::core("classify", messages);
 
 fn messages(m: &mut Messages<World>) {

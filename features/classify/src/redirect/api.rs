@@ -8,7 +8,7 @@ use msg::{Messages, Module};
 use net::api::{FibPath, FibPathNhProto, path_of, path_to};
 use net::{Link, RouteTables};
 
-/// The module.
+/// Messages of this feature, under the module name that clients ask for.
 pub static API: Module<World> = Module::plugin("ip_session_redirect", messages);
 
 fn messages(m: &mut Messages<World>) {
