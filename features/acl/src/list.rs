@@ -40,7 +40,7 @@ pub struct Hit {
     pub position: u16,
     /// Its number in its ACL.
     pub rule: u32,
-    /// What the matching rule says.
+    /// Verdict of the matching rule.
     pub action: Action,
 }
 

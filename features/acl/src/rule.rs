@@ -166,7 +166,7 @@ impl Upper {
 /// A rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rule {
-    /// What happens to a packet that matches.
+    /// Verdict on a packet that matches.
     pub action: Action,
     /// Networks of the packets that it is for.
     pub networks: Networks,

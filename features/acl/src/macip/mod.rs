@@ -74,7 +74,7 @@ impl fmt::Display for Network {
 /// A rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rule {
-    /// What happens to a frame that matches.
+    /// Verdict on a frame that matches.
     pub action: Action,
     /// The MAC address, as far as the mask compares it.
     pub mac: MacAddr,
