@@ -9,7 +9,6 @@ use net::args::{given_interface, interface};
 use net::{Interfaces, Link, Path, TableIndex};
 use serde_json::json;
 use std::fmt::Write;
-use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
@@ -28,23 +27,10 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "show abf attach", "[<interface:interface>]" => show_attached;
 };
 
-/// Returns true if a path without its protocol's word is one of IPv6.
-fn is_v6(path: &Matches) -> bool {
-    let nexthop = path.get::<IpAddr>("nexthop").is_some_and(|nexthop| nexthop.is_ipv6());
-    nexthop || path.flag("rx-ip6") || path.has("lookup6") || path.has("source-lookup6")
-}
-
 fn policy(w: &World, m: &Matches) -> Result<()> {
     let (id, acl) = (m.req("id")?, m.req("acl")?);
-    let v6 = m.flag("ip6") || !m.flag("ip4") && m.groups("via").any(|path| is_v6(&path));
-    let read = |path: Matches| -> Result<Path> {
-        if v6 {
-            paths::read::<Ip6>(w, &path, TableIndex::DEFAULT)
-        } else {
-            paths::read::<Ip4>(w, &path, TableIndex::DEFAULT)
-        }
-    };
-    let paths: Vec<_> = m.groups("via").map(read).collect::<Result<_>>()?;
+    let v6 = paths::are_v6(m);
+    let paths = paths::read_all(w, m, v6)?;
     let policies = w.get::<Policies>();
     if m.flag("del") {
         // Without a path, the whole policy.

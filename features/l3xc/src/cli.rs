@@ -8,7 +8,6 @@ use graph::{SwIfIndex, World};
 use ip::Ip;
 use net::args::interface;
 use net::{Interfaces, TableIndex};
-use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
@@ -20,15 +19,9 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "show l3xc" => show;
 };
 
-/// Returns true if a path without its protocol's word is one of IPv6.
-fn is_v6(path: &Matches) -> bool {
-    let nexthop = path.get::<IpAddr>("nexthop").is_some_and(|nexthop| nexthop.is_ipv6());
-    nexthop || path.flag("rx-ip6") || path.has("lookup6") || path.has("source-lookup6")
-}
-
 fn run(w: &World, m: &Matches) -> Result<()> {
     let sw_if = interface(w, m, "source")?;
-    let is_ip6 = m.flag("ip6") || !m.flag("ip4") && m.groups("via").any(|path| is_v6(&path));
+    let is_ip6 = paths::are_v6(m);
     if is_ip6 { set::<Ip6>(w, m, sw_if) } else { set::<Ip4>(w, m, sw_if) }
 }
 

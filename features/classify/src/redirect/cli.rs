@@ -9,7 +9,6 @@ use graph::World;
 use net::{Interfaces, Path, TableIndex};
 use serde_json::json;
 use std::fmt::Write;
-use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
@@ -25,12 +24,6 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "show ip session redirect", "[all | table <table:u32>]" => show;
 };
 
-/// Returns true if a path without its protocol's word is one of IPv6.
-fn is_v6(path: &Matches) -> bool {
-    let nexthop = path.get::<IpAddr>("nexthop").is_some_and(|nexthop| nexthop.is_ipv6());
-    nexthop || path.flag("rx-ip6") || path.has("lookup6") || path.has("source-lookup6")
-}
-
 fn redirect(w: &World, m: &Matches) -> Result<()> {
     let table = m.req("table")?;
     let matched = words::matched(m)?
@@ -40,15 +33,8 @@ fn redirect(w: &World, m: &Matches) -> Result<()> {
         redirects.delete(w, table, &matched).map_err(|e| e.at(m.span("table")))?;
         return Ok(());
     }
-    let v6 = m.flag("ip6") || !m.flag("ip4") && m.groups("via").any(|path| is_v6(&path));
-    let read = |path: Matches| -> Result<Path> {
-        if v6 {
-            paths::read::<Ip6>(w, &path, TableIndex::DEFAULT)
-        } else {
-            paths::read::<Ip4>(w, &path, TableIndex::DEFAULT)
-        }
-    };
-    let paths = m.groups("via").map(read).collect::<Result<_>>()?;
+    let v6 = paths::are_v6(m);
+    let paths = paths::read_all(w, m, v6)?;
     let opaque = m.opt("opaque")?.unwrap_or(u32::MAX);
     let redirect = Redirect { opaque, is_punt: m.flag("punt"), v6, matched, paths };
     redirects.set(w, table, redirect).map_err(|e| e.at(m.span("table")))?;
