@@ -197,6 +197,26 @@ fn run<N: Node, I: Isa>(
     }
 }
 
+/// The node's work on one packet. Most nodes are rarely used: the loops for small and for large
+/// vectors of such a node call the same copy of it.
+#[inline(always)]
+fn packet<N: Node, const TRACED: bool>(
+    this: &mut N,
+    b: &mut Buffer,
+    cx: &mut Cx<'_, TRACED>,
+) -> N::Next {
+    if const { N::HOT } { this.packet::<TRACED>(b, cx) } else { apart::<N, TRACED>(this, b, cx) }
+}
+
+#[inline(never)]
+fn apart<N: Node, const TRACED: bool>(
+    this: &mut N,
+    b: &mut Buffer,
+    cx: &mut Cx<'_, TRACED>,
+) -> N::Next {
+    this.packet::<TRACED>(b, cx)
+}
+
 /// The loop of a node that is written for one packet.
 #[inline(always)]
 pub(crate) fn each<N: Node>(
@@ -207,17 +227,17 @@ pub(crate) fn each<N: Node>(
     match N::PREFETCH {
         Prefetch::None => {
             for (b, out) in vector.packets() {
-                out.go(this.packet::<false>(b, cx));
+                out.go(packet::<N, false>(this, b, cx));
             }
         }
         Prefetch::Meta => {
             for (b, out) in vector.packets_meta_ahead() {
-                out.go(this.packet::<false>(b, cx));
+                out.go(packet::<N, false>(this, b, cx));
             }
         }
         Prefetch::Packet => {
             for (b, out) in vector.packets_ahead() {
-                out.go(this.packet::<false>(b, cx));
+                out.go(packet::<N, false>(this, b, cx));
             }
         }
     }
@@ -225,7 +245,7 @@ pub(crate) fn each<N: Node>(
 
 #[inline(always)]
 fn one<N: Node, const TRACED: bool>(this: &mut N, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> u32 {
-    let code = this.packet::<TRACED>(b, cx).code();
+    let code = packet::<N, TRACED>(this, b, cx).code();
     if N::Next::FEATURE && code == FEATURE_CODE { cx.next_step(b) } else { code }
 }
 
