@@ -90,6 +90,11 @@ impl Runtime {
         self.core.thread
     }
 
+    /// A turn of the thread, in which a query reads and changes what the thread's nodes share.
+    pub fn reading(&mut self) -> sync::Turn<'_> {
+        self.reader.turn()
+    }
+
     /// Returns true if control has asked the thread to end.
     pub fn is_stopped(&self) -> bool {
         self.stopped

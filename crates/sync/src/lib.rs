@@ -10,6 +10,7 @@
 //! * [`spsc`] — a bounded ring between two threads. [`Mailbox`] — a bounded many-to-one queue with
 //!   a [`Waker`]. [`Queue`] — the same without a bound: from control to a thread that it must not
 //!   wait for.
+//! * [`PerThread`] — a value for each thread, which that thread alone uses.
 //!
 //! Rate limits are [`TokenBucket`] of a thread, and [`SharedTokenBucket`] and
 //! [`TokenBucketWithStocks`] of all of them.
@@ -19,6 +20,7 @@
 mod mailbox;
 #[cfg(all(feature = "tests", loom))]
 mod models;
+mod per_thread;
 mod platform;
 mod qsbr;
 mod queue;
@@ -31,6 +33,7 @@ mod token_bucket;
 mod waker;
 
 pub use mailbox::Mailbox;
+pub use per_thread::{PerThread, PerThreadGuard};
 pub use qsbr::{GraceTicket, Qsbr, Reader, Turn};
 pub use queue::Queue;
 pub use slots::Slots;

@@ -253,6 +253,12 @@ impl Turn<'_> {
         std::ptr::eq(self.domain, Arc::as_ptr(domain))
     }
 
+    /// Where the reader announces its turns: another address for each reader that is there.
+    #[inline(always)]
+    pub(crate) fn reader(&self) -> *const AtomicU64 {
+        self.seen
+    }
+
     /// Panics unless [`Self::is_of`]: what lets safe code pass any turn to any structure.
     #[inline(always)]
     pub(crate) fn check(&self, domain: &Arc<Qsbr>) {

@@ -42,7 +42,7 @@ fn messages(m: &mut Messages<World>) {
     });
     m.call(|w, r: AclStatsIntfCountersEnable| {
         w.get::<Settings>().count_matches.store(r.enable, Ordering::Relaxed);
-        w.get::<Acls>().compile_again(w)
+        Ok(())
     });
     m.call(|w, r: AclAddReplace| {
         let wanted = r.acl_index;

@@ -135,10 +135,7 @@ impl Control {
             return Ok(Some(list));
         }
         let rules = self.rules(acls)?;
-        let counters = match settings.count_matches.load(Ordering::Relaxed) {
-            true => lanes(world, acls),
-            false => Vec::new(),
-        };
+        let counters = lanes(world, acls);
         let forest = self.forest(world)?;
         let fragments = settings.match_fragments.load(Ordering::Relaxed);
         let list = Arc::new(List::new(&rules, fragments, &forest, counters)?);

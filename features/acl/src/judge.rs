@@ -5,13 +5,12 @@ use crate::list::{Direction, Hit, List, Listed};
 use crate::packet::{PacketUpper, Part, Tuple};
 use crate::policy::{Policies, Policy};
 use crate::rule::Action;
-use crate::session::{
-    AT_ONCE, AllSessions, Flows, Key, Made, Session, ThreadSessions, Tracked, begins,
-};
+use crate::session::{AllSessions, Flows, Key, Made, Session, ThreadSessions, Tracked, begins};
 use crate::settings::Settings;
 use graph::{ThreadIndex, World};
 use net::FlowOwners;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use sync::Turn;
 
 /// The outcome for a packet.
@@ -93,6 +92,14 @@ impl<F: Listed + Tracked> Judge<F> {
         }
     }
 
+    /// Counts a packet that a rule has decided, if matches are counted.
+    #[inline(always)]
+    pub fn count(&self, list: &List, hit: Hit, bytes: usize) {
+        if self.settings.count_matches.load(Ordering::Relaxed) {
+            list.count(self.thread.at(), hit, bytes);
+        }
+    }
+
     fn owner_of(&self, key: &Key<F::Addr>) -> ThreadIndex {
         self.owners.of([key.near(), key.far()], key.protocol, key.sw_if)
     }
@@ -130,7 +137,7 @@ impl<F: Listed + Tracked> Judge<F> {
         {
             return Verdict::Elsewhere;
         }
-        let sessions = self.sessions.of(self.thread);
+        let sessions = self.sessions.of(self.thread, turn);
         debug_assert!(sessions.is_some(), "nothing is judged while something is judged");
         let Some(mut sessions) = sessions else { return Verdict::Deny(None) };
         if let Some(key) = &key
@@ -168,12 +175,8 @@ impl<F: Listed + Tracked> Judge<F> {
         session: Session,
         now: u64,
     ) -> Made {
-        let flows = F::flows(sessions);
-        flows.expire(now, AT_ONCE);
-        let own = flows.len();
-        let others = sessions.ip4.len() + sessions.ip6.len() - own;
-        let limit = self.settings.limit(self.threads).saturating_sub(others);
-        F::flows(sessions).make(key, session, (now, &self.settings), limit)
+        let limit = self.settings.limit(self.threads);
+        sessions.make::<F>(key, session, (now, &self.settings), limit)
     }
 
     /// Judges a session by the list of the direction that made it, as the packet that made it
@@ -208,8 +211,8 @@ impl<F: Listed + Tracked> Judge<F> {
     }
 
     /// Ends sessions of this thread whose time has ended, as [`Flows::expire`].
-    pub fn expire(&self, now: u64, budget: usize) -> bool {
-        let sessions = self.sessions.of(self.thread);
+    pub fn expire(&self, (turn, now): (&Turn<'_>, u64), budget: usize) -> bool {
+        let sessions = self.sessions.of(self.thread, turn);
         sessions.is_some_and(|mut sessions| F::flows(&mut sessions).expire(now, budget))
     }
 }

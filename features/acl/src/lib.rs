@@ -44,6 +44,7 @@ mod policy;
 pub mod rule;
 mod session;
 mod settings;
+mod share;
 mod show;
 mod stage;
 mod startup_conf;

@@ -75,7 +75,7 @@ pub struct List {
     ip6: RuleSet<Ip6>,
     reflects: bool,
     fragments: bool,
-    /// Counters of matches, by thread and position of the ACL; none if matches aren't counted.
+    /// Counters of matches, by thread and position of the ACL.
     counters: Vec<Vec<CombinedLane>>,
 }
 
@@ -153,7 +153,7 @@ impl List {
         self.hits.get(at).copied()
     }
 
-    /// Counts a packet that a rule has decided, if matches are counted.
+    /// Counts a packet that a rule has decided.
     #[inline(always)]
     pub fn count(&self, thread: usize, hit: Hit, bytes: usize) {
         if let Some(lanes) = self.counters.get(thread)

@@ -133,38 +133,40 @@ fn packet(b: &Buffer, at: At) -> &[u8] {
     b.data().get(start..).unwrap_or_default()
 }
 
-/// The edge of a packet, for which all is counted. What another thread judges is counted there.
-#[inline(always)]
-fn conclude<const TRACED: bool>(
-    b: &Buffer,
-    list: &List,
-    verdict: Verdict,
-    cx: &mut Cx<'_, TRACED>,
-) -> To {
-    if verdict == Verdict::Elsewhere {
-        return To::Elsewhere;
-    }
-    cx.count(To::Checked, 1);
-    if let Some(hit) = verdict.hit() {
-        list.count(cx.thread().at(), hit, b.packet_len());
-    }
-    match verdict {
-        Verdict::Deny(_) => return To::Deny,
-        Verdict::Full(_) => return To::TooMany,
-        Verdict::Session { restarted } => {
-            cx.count(To::Existing, 1);
-            cx.count(To::Restarted, restarted.into());
-        }
-        Verdict::New(_) => cx.count(To::New, 1),
-        Verdict::Permit(_) | Verdict::Elsewhere => {}
-    }
-    cx.count(To::Permit, 1);
-    To::Next
-}
-
 impl<F: Listed + Tracked> Checker<F> {
     fn new(world: &World, thread: ThreadIndex, at: At) -> Self {
         Self { at, judge: Judge::new(world, thread), find: find_variants::<F>().best() }
+    }
+
+    /// The edge of a packet, for which all is counted. What another thread judges is counted
+    /// there.
+    #[inline(always)]
+    fn conclude<const TRACED: bool>(
+        &self,
+        b: &Buffer,
+        list: &List,
+        verdict: Verdict,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> To {
+        if verdict == Verdict::Elsewhere {
+            return To::Elsewhere;
+        }
+        cx.count(To::Checked, 1);
+        if let Some(hit) = verdict.hit() {
+            self.judge.count(list, hit, b.packet_len());
+        }
+        match verdict {
+            Verdict::Deny(_) => return To::Deny,
+            Verdict::Full(_) => return To::TooMany,
+            Verdict::Session { restarted } => {
+                cx.count(To::Existing, 1);
+                cx.count(To::Restarted, restarted.into());
+            }
+            Verdict::New(_) => cx.count(To::New, 1),
+            Verdict::Permit(_) | Verdict::Elsewhere => {}
+        }
+        cx.count(To::Permit, 1);
+        To::Next
     }
 
     /// Checks one packet.
@@ -184,7 +186,7 @@ impl<F: Listed + Tracked> Checker<F> {
             let rule = verdict.hit().and_then(|hit| Some((acl(hit)?, hit.rule)));
             cx.trace(b, AclTrace::new(sw_if, rule, &verdict, tuple));
         }
-        conclude(b, list, verdict, cx)
+        self.conclude(b, list, verdict, cx)
     }
 
     /// Checks a vector.
@@ -248,7 +250,7 @@ impl<F: Listed + Tracked> Checker<F> {
             } else {
                 Verdict::of_rule(list.hit(*found))
             };
-            let to = conclude(v.get(i), list, verdict, cx);
+            let to = self.conclude(v.get(i), list, verdict, cx);
             v.set(i, to);
         }
     }
@@ -275,7 +277,7 @@ impl<F: Listed + Tracked, P: Place> Node for AclNode<F, P> {
     }
 
     fn tick(&mut self, cx: &mut Cx<'_, false>) {
-        if P::AT == RoutedIn::AT && self.checker.judge.expire(cx.now(), AT_A_TICK) {
+        if P::AT == RoutedIn::AT && self.checker.judge.expire((cx.turn, cx.now()), AT_A_TICK) {
             cx.again();
         }
     }

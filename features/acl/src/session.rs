@@ -8,10 +8,11 @@
 use crate::list::Direction;
 use crate::packet::{PacketUpper, Part, Tuple};
 use crate::settings::{Settings, Timeout};
+use crate::share::{SHARES, Shares};
 use graph::{Shared, ThreadIndex, World};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use sync::{PerThread, PerThreadGuard, Turn};
 use tables::{AgeList, Mixer, SessionKey, Sessions};
 use wire::{Address, Family, Ip4, Ip6, IpProtocol, TcpFlags};
 
@@ -19,8 +20,6 @@ use wire::{Address, Family, Ip4, Ip6, IpProtocol, TcpFlags};
 const TRANSIENT: AgeList = AgeList::new(0, 0);
 /// All others.
 const LASTING: AgeList = AgeList::new(0, 1);
-/// Lists by age.
-const LISTS: u32 = 2;
 /// Nanoseconds of a tick of the timers: 100 ms.
 const TICK: u64 = 100_000_000;
 /// Timers that fire at most in one tick of the node, and for one new session.
@@ -138,6 +137,8 @@ pub struct Session {
     pub first: u8,
     /// The timeout that it has now, and [`BY_OUTPUT`].
     state: u8,
+    /// The share of the host that made it.
+    share: u8,
 }
 
 /// The bit of sessions that packets which the interface sends have made.
@@ -149,7 +150,7 @@ impl Session {
         let mut seen = [0; 2];
         seen[direction as usize] = flags;
         let state = if direction == Direction::Output { BY_OUTPUT } else { 0 };
-        Self { generation, acl, seen, first: flags, state }
+        Self { generation, acl, seen, first: flags, state, share: 0 }
     }
 
     /// The direction that made it.
@@ -187,7 +188,10 @@ impl Session {
 
 /// Sessions of one protocol on one thread.
 pub struct Flows<A: Address> {
-    table: Sessions<Key<A>, Session, 1>,
+    table: Sessions<Key<A>, Session, 2>,
+    shares: Shares,
+    /// For hashes of hosts.
+    mixer: Mixer,
     added: u64,
     deleted: u64,
 }
@@ -204,7 +208,13 @@ pub enum Made {
 impl<A: Address> Flows<A> {
     fn new(thread: ThreadIndex) -> Self {
         let seed = RandomState::new().hash_one(thread);
-        Self { table: Sessions::new(seed, u32::MAX, LISTS), added: 0, deleted: 0 }
+        Self {
+            table: Sessions::new(seed, u32::MAX, SHARES as u32),
+            shares: Shares::default(),
+            mixer: Mixer::new(!seed),
+            added: 0,
+            deleted: 0,
+        }
     }
 
     /// Number of sessions.
@@ -270,22 +280,29 @@ impl<A: Address> Flows<A> {
         }
     }
 
-    /// Makes a session. If there are `limit` already, the oldest TCP session that isn't
-    /// established goes.
-    pub fn make(
+    /// The share of the host that makes a session.
+    fn share(&self, key: &Key<A>, session: &Session) -> u8 {
+        let (host, _) = match session.made_by() {
+            Direction::Input => key.near(),
+            Direction::Output => key.far(),
+        };
+        Shares::index(self.mixer, host, key.sw_if)
+    }
+
+    /// Removes the oldest session of a list. Returns false if there is none.
+    fn remove_oldest(&mut self, list: AgeList) -> bool {
+        let oldest = self.table.oldest(list);
+        oldest.into_iter().for_each(|at| self.remove(at));
+        oldest.is_some()
+    }
+
+    fn make(
         &mut self,
         key: Key<A>,
         mut session: Session,
         (now, settings): (u64, &Settings),
-        limit: usize,
     ) -> Made {
-        if self.table.len() >= limit {
-            let Some(oldest) = self.table.oldest(TRANSIENT) else { return Made::Full };
-            self.remove(oldest);
-            if self.table.len() >= limit {
-                return Made::Full;
-            }
-        }
+        session.share = self.share(&key, &session);
         let timeout = session.wanted(key.protocol);
         session.set_timeout(timeout);
         let ticks = settings.ticks(timeout);
@@ -293,20 +310,29 @@ impl<A: Address> Flows<A> {
             return Made::Full;
         };
         self.table.renew(at, if timeout == Timeout::TcpTransient { TRANSIENT } else { LASTING });
+        self.table.renew(at, of_share(session.share));
+        self.shares.add(session.share);
         self.added += 1;
         Made::New
     }
 
     /// Removes a session.
     pub fn remove(&mut self, at: u32) {
-        self.deleted += u64::from(self.table.remove(at).is_some());
+        if let Some(session) = self.table.remove(at) {
+            self.ended(session);
+        }
+    }
+
+    fn ended(&mut self, session: Session) {
+        self.shares.remove(session.share);
+        self.deleted += 1;
     }
 
     /// Removes sessions whose time has ended, as far as the budget goes. Returns true if it is
     /// spent: there may be more.
     pub fn expire(&mut self, now: u64, mut budget: usize) -> bool {
-        while self.table.expire(tick(now), &mut budget).is_some() {
-            self.deleted += 1;
+        while let Some((_, session)) = self.table.expire(tick(now), &mut budget) {
+            self.ended(session);
         }
         budget == 0
     }
@@ -333,6 +359,11 @@ impl<A: Address> Flows<A> {
     }
 }
 
+/// The sessions of a share, by age.
+const fn of_share(share: u8) -> AgeList {
+    AgeList::new(1, share as u32)
+}
+
 /// A time of the instance's clock, as ticks.
 #[inline(always)]
 fn tick(now: u64) -> u32 {
@@ -345,6 +376,59 @@ pub struct ThreadSessions {
     pub ip4: Flows<Ipv4Addr>,
     /// Sessions of IPv6 packets.
     pub ip6: Flows<Ipv6Addr>,
+}
+
+impl ThreadSessions {
+    /// Makes a session. If there are `limit` already, the oldest TCP session that isn't
+    /// established goes, or else one of the host that has most, if this one has less than its
+    /// share.
+    pub fn make<F: Tracked>(
+        &mut self,
+        key: Key<F::Addr>,
+        session: Session,
+        (now, settings): (u64, &Settings),
+        limit: usize,
+    ) -> Made {
+        F::flows(self).expire(now, AT_ONCE);
+        if self.len() >= limit
+            && (!self.make_room::<F>(&key, &session, limit) || self.len() >= limit)
+        {
+            return Made::Full;
+        }
+        F::flows(self).make(key, session, (now, settings))
+    }
+
+    fn len(&self) -> usize {
+        self.ip4.len() + self.ip6.len()
+    }
+
+    /// Removes a session for a new one; returns false if none may go.
+    #[cold]
+    fn make_room<F: Tracked>(
+        &mut self,
+        key: &Key<F::Addr>,
+        session: &Session,
+        limit: usize,
+    ) -> bool {
+        if F::flows(self).remove_oldest(TRANSIENT)
+            || self.ip4.remove_oldest(TRANSIENT)
+            || self.ip6.remove_oldest(TRANSIENT)
+        {
+            return true;
+        }
+        let flows = F::flows(self);
+        let own = flows.shares.of(flows.share(key, session)) as usize;
+        let hosts = self.ip4.shares.used() + self.ip6.shares.used() + usize::from(own == 0);
+        if own >= limit / hosts.max(1) {
+            return false;
+        }
+        let (of4, of6) = (self.ip4.shares.largest(), self.ip6.shares.largest());
+        if of4.1 >= of6.1 {
+            self.ip4.remove_oldest(of_share(of4.0))
+        } else {
+            self.ip6.remove_oldest(of_share(of6.0))
+        }
+    }
 }
 
 /// A protocol with sessions.
@@ -367,25 +451,24 @@ impl Tracked for Ip6 {
     }
 }
 
-/// Sessions of all threads. Each thread uses its own alone: the lock is never contended, and no
-/// thread waits for it.
-pub struct AllSessions(Vec<Mutex<ThreadSessions>>);
+/// Sessions of all threads. Each thread uses its own alone.
+pub struct AllSessions(PerThread<ThreadSessions>);
 
 impl Shared for AllSessions {
     fn make(world: &World) -> Self {
         let of = |thread| ThreadSessions { ip4: Flows::new(thread), ip6: Flows::new(thread) };
-        Self((0..world.threads()).map(|at| Mutex::new(of(ThreadIndex(at as u16)))).collect())
+        Self(PerThread::new((0..world.threads()).map(|at| of(ThreadIndex(at as u16)))))
     }
 }
 
 impl AllSessions {
     /// The sessions of the calling thread; `None` for a caller that has them already.
     #[inline(always)]
-    pub fn of(&self, thread: ThreadIndex) -> Option<MutexGuard<'_, ThreadSessions>> {
-        match self.0.get(thread.at())?.try_lock() {
-            Ok(sessions) => Some(sessions),
-            Err(TryLockError::Poisoned(sessions)) => Some(sessions.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+    pub fn of<'a>(
+        &'a self,
+        thread: ThreadIndex,
+        turn: &'a Turn<'_>,
+    ) -> Option<PerThreadGuard<'a, ThreadSessions>> {
+        self.0.get(thread.at(), turn)
     }
 }

@@ -235,7 +235,7 @@ pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
     let interfaces = w.get::<Interfaces>();
     let replies = w.query(move |rt| {
         let mut of_thread = OfThread::default();
-        if let Some(sessions) = all.of(rt.thread()) {
+        if let Some(sessions) = all.of(rt.thread(), &rt.reading()) {
             let now = clock.now();
             of_thread.add(&sessions.ip4, now, most);
             of_thread.add(&sessions.ip6, now, most);
@@ -288,7 +288,7 @@ pub fn clear_sessions(w: &World, m: &Matches) -> Result<Output> {
     let only = given_interface(w, m, "interface")?.map(|sw_if| sw_if.0);
     let all = w.get::<AllSessions>();
     let replies = w.query(move |rt| {
-        if let Some(mut sessions) = all.of(rt.thread()) {
+        if let Some(mut sessions) = all.of(rt.thread(), &rt.reading()) {
             sessions.ip4.clear(only);
             sessions.ip6.clear(only);
         }

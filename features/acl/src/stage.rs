@@ -77,7 +77,7 @@ impl<F: Listed + Tracked> Permitted<F> {
         cx: &Cx<'_, false>,
     ) -> u64 {
         let (sw_if, now) = (packets.rx_if, cx.now());
-        let Some(mut sessions) = self.judge.sessions.of(self.thread) else { return 0 };
+        let Some(mut sessions) = self.judge.sessions.of(self.thread, cx.turn) else { return 0 };
         let (flows, settings) = (F::flows(&mut sessions), &self.judge.settings);
         let (mut keys, mut found) = ([Key::NOTHING; BLOCK], [NONE; BLOCK]);
         let n = BLOCK - packets.which.leading_zeros() as usize;
@@ -131,7 +131,7 @@ impl<F: Listed + Tracked> Permitted<F> {
                 continue;
             }
             let bytes = packets.lengths.get(i).copied().unwrap_or_default();
-            list.count(self.thread.at(), hit, bytes as usize);
+            self.judge.count(list, hit, bytes as usize);
             passing |= 1 << i;
         }
         passing

@@ -124,6 +124,34 @@ fn a_full_table_keeps_established_sessions() {
     assert!((1..=3).all(|port| passes(&mut rig, 0, 1, &udp(port))));
 }
 
+/// A host that fills the table with sessions that last leaves room to others, and loses none to
+/// its own new flows.
+#[suite::test]
+fn in_a_full_table_each_host_has_a_share() {
+    let mut rig = inside(false);
+    rig.cli("set acl-plugin session table max-entries 8");
+    let from = |host: u8, port| {
+        let ether = pkt::ether(peer_mac(0), port_mac(0));
+        ether.ip4(&*format!("10.0.0.{host}"), "10.0.1.2").udp(port, 53)
+    };
+    let greedy = |rig: &mut Rig, ports: std::ops::RangeInclusive<u16>| {
+        ports.filter(|port| passes(rig, 0, 1, &from(2, *port))).count()
+    };
+    assert_eq!(greedy(&mut rig, 1..=20), 8);
+    // Hosts whose hashes are equal are one, and the seed of hashes is random.
+    let other = (3..=66).find(|host| passes(&mut rig, 0, 1, &from(*host, 1)));
+    let other = other.expect("not all hashes are equal");
+    assert_eq!(greedy(&mut rig, 21..=30), 0);
+    // So does IPv6, which has the same limit.
+    assert!(passes(&mut rig, 0, 1, &from_to(true, 0, 1).udp(1, 53)));
+    assert_eq!(total(&mut rig), "Sessions total: add 10 - del 2 = 8");
+    let answered = |rig: &mut Rig, port| passes(rig, 1, 0, &from_to(false, 1, 0).udp(53, port));
+    assert!((1..=2).all(|port| !answered(&mut rig, port)), "the oldest have gone");
+    assert!((3..=8).all(|port| answered(&mut rig, port)));
+    assert!(passes(&mut rig, 0, 1, &from(other, 1)));
+    assert_eq!(total(&mut rig), "Sessions total: add 10 - del 2 = 8", "it has its session");
+}
+
 /// When lists change, a session stays as long as its first packet would make one.
 #[suite::test]
 fn sessions_are_judged_again_when_lists_change() {
