@@ -3,7 +3,7 @@
 //! a single lookup by control.
 
 use crate::packet::{Part, Tuple};
-use crate::rule::{Match, Rule, Upper};
+use crate::rule::{Ends, Match, Rule, Upper};
 use wire::Address;
 
 /// Position of the first rule that matches a packet.
@@ -12,16 +12,27 @@ pub fn first_match<F: Match>(
     packet: &Tuple<F::Addr>,
     fragments: bool,
 ) -> Option<usize> {
-    rules.iter().position(|rule| matches::<F>(rule, packet, fragments))
+    let is_match = |rule: &Rule| {
+        let ends = rule.networks::<F>();
+        ends.is_some_and(|ends| matches(&ends, &rule.upper, packet, fragments))
+    };
+    rules.iter().position(is_match)
 }
 
-fn matches<F: Match>(rule: &Rule, packet: &Tuple<F::Addr>, fragments: bool) -> bool {
-    let Some((source, destination)) = rule.networks::<F>() else { return false };
+/// True if a packet matches a rule.
+#[inline(always)]
+pub fn matches<A: Address>(
+    (source, destination): &Ends<A>,
+    upper: &Upper,
+    packet: &Tuple<A>,
+    fragments: bool,
+) -> bool {
     source.contains(packet.source)
         && destination.contains(packet.destination)
-        && matches_upper(&rule.upper, packet, fragments)
+        && matches_upper(upper, packet, fragments)
 }
 
+#[inline(always)]
 fn matches_upper<A: Address>(rule: &Upper, packet: &Tuple<A>, fragments: bool) -> bool {
     let upper = packet.upper;
     if rule.protocol == 0 {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists of rules, compiled so that a lookup takes the same time whatever the number of rules up to
-//! [`RULES`], and that time again for each further [`RULES`].
+//! Lists of rules, compiled so that a lookup takes nearly the same time whatever the number of
+//! rules.
 //!
 //! The first rule that matches decides. Each field of a packet (addresses, protocol, ports, flags)
 //! is looked up on its own: values for which the same rules match are one class, and a class has a
 //! row of bits, one for each rule. The rows of a packet's classes ANDed have the bits of the rules
 //! that match it, and the lowest bit is the first rule. A first word in each row has a bit for each
 //! further word that isn't zero, so most words are never read. Up to 64 rules have one word, and no
-//! classes of addresses ([`small`]).
+//! classes of addresses ([`small`]). More rules than [`RULES`] would have too many bits; they are
+//! found by hashes ([`tuples`]).
 
 mod bits;
 mod field;
@@ -15,6 +16,7 @@ mod linear;
 mod small;
 #[cfg(feature = "tests")]
 mod tests;
+mod tuples;
 
 pub use linear::first_match;
 
@@ -28,6 +30,7 @@ use small::{SMALL, Small};
 use std::sync::Arc;
 use sync::Turn;
 use tables::Forest;
+use tuples::Tuples;
 
 /// Packets that are looked up together at most.
 pub const BLOCK: usize = 64;
@@ -39,6 +42,7 @@ const RULES: usize = 4096;
 const MEMORY: usize = 1 << 30;
 
 /// A rule of one protocol, with its position in the list.
+#[derive(Clone)]
 pub struct Numbered<'a> {
     position: u32,
     rule: &'a Rule,
@@ -52,7 +56,14 @@ pub struct RuleSet<F: Net> {
 
 /// Rules by their number.
 enum Compiled<F: Net> {
+    Bits(Bits<F>),
+    Tuples(Box<Tuples<F>>),
+}
+
+/// Rules as bits of rows.
+enum Bits<F: Net> {
     Small(Box<Small<F>>),
+    /// [`RULES`] each; several only of rules that can't be found by hashes.
     Tables(Vec<Table<F>>),
 }
 
@@ -68,26 +79,12 @@ impl<F: Net + Match> RuleSet<F> {
             .filter(|(_, rule)| rule.networks::<F>().is_some())
             .map(|(position, rule)| Numbered { position, rule })
             .collect();
-        if of_protocol.len() <= SMALL {
-            let small = Box::new(Small::new(&of_protocol, fragments));
-            return Ok(Self { memory: size_of_val(&*small), compiled: Compiled::Small(small) });
+        if of_protocol.len() > RULES {
+            let tuples = Box::new(Tuples::new(&of_protocol, fragments, forest)?);
+            return Ok(Self { memory: tuples.memory(), compiled: Compiled::Tuples(tuples) });
         }
-        let (mut tables, mut memory) = (Vec::new(), 0);
-        for rules in of_protocol.chunks(RULES) {
-            let table = Table::new(rules, fragments, forest)?;
-            memory += table.memory();
-            if memory > MEMORY {
-                let why = format!(
-                    "the list would take more than {} MiB for {} rules: \
-                     expected fewer rules, or fewer different networks and ports",
-                    MEMORY >> 20,
-                    of_protocol.len(),
-                );
-                return Err(Error::limit(why));
-            }
-            tables.push(table);
-        }
-        Ok(Self { compiled: Compiled::Tables(tables), memory })
+        let (bits, memory) = Bits::new(&of_protocol, fragments, forest)?;
+        Ok(Self { compiled: Compiled::Bits(bits), memory })
     }
 
     /// Bytes that the compiled rules take, but for those of the prefixes.
@@ -99,9 +96,37 @@ impl<F: Net + Match> RuleSet<F> {
     /// matches, or [`NONE`].
     #[inline(always)]
     pub fn find<I: Isa>(&self, packets: &[Tuple<F::Addr>], found: &mut [u32], turn: &Turn<'_>) {
-        let tables = match &self.compiled {
-            Compiled::Small(small) => return small.find(packets, found),
-            Compiled::Tables(tables) => tables,
+        match &self.compiled {
+            Compiled::Tuples(tuples) => tuples.find::<I>(packets, found, turn),
+            Compiled::Bits(bits) => bits.find::<I>(packets, found, turn),
+        }
+    }
+}
+
+impl<F: Net + Match> Bits<F> {
+    /// Compiles rules; returns their memory in bytes too.
+    fn new(rules: &[Numbered<'_>], fragments: bool, forest: &Arc<Forest>) -> Result<(Self, usize)> {
+        if rules.len() <= SMALL {
+            let small = Box::new(Small::new(rules, fragments));
+            let memory = size_of_val(&*small);
+            return Ok((Self::Small(small), memory));
+        }
+        let (mut tables, mut memory) = (Vec::new(), 0);
+        for part in rules.chunks(RULES) {
+            let table = Table::new(part, fragments, forest)?;
+            memory += table.memory();
+            memory_limit(memory, rules.len())?;
+            tables.push(table);
+        }
+        Ok((Self::Tables(tables), memory))
+    }
+
+    /// As [`RuleSet::find`].
+    #[inline(always)]
+    fn find<I: Isa>(&self, packets: &[Tuple<F::Addr>], found: &mut [u32], turn: &Turn<'_>) {
+        let tables = match self {
+            Self::Small(small) => return small.find(packets, found),
+            Self::Tables(tables) => tables,
         };
         found.fill(NONE);
         for table in tables {
@@ -110,4 +135,15 @@ impl<F: Net + Match> RuleSet<F> {
             }
         }
     }
+}
+
+fn memory_limit(memory: usize, rules: usize) -> Result<()> {
+    if memory <= MEMORY {
+        return Ok(());
+    }
+    Err(Error::limit(format!(
+        "the list would take more than {} MiB for {rules} rules: \
+         expected fewer rules, or fewer different networks and ports",
+        MEMORY >> 20,
+    )))
 }

@@ -8,16 +8,32 @@ use testkit::Rng;
 use wire::{Address, Ip4, Ip6, Prefix};
 
 /// Addresses, ports and flags that differ in few bits, so that rules meet packets.
-struct Draw(Rng);
+struct Draw(Rng, Spread);
+
+/// The number of bits in which addresses differ.
+#[derive(Clone, Copy)]
+enum Spread {
+    /// 5: networks of many rules are equal.
+    Narrow,
+    /// 9: most networks are of few rules.
+    Wide,
+}
 
 impl Draw {
     fn addr4(&mut self) -> Ipv4Addr {
-        let bits = self.0.next() as u32;
-        Ipv4Addr::from_bits(0x0a00_0000 | bits & 0x0003_0007)
+        let mask = match self.1 {
+            Spread::Narrow => 0x0003_0007,
+            Spread::Wide => 0x0013_1317,
+        };
+        Ipv4Addr::from_bits(0x0a00_0000 | self.0.next() as u32 & mask)
     }
 
     fn addr6(&mut self) -> Ipv6Addr {
-        let bits = u128::from(self.0.next() & 0x3_0007);
+        let mask = match self.1 {
+            Spread::Narrow => 0x3_0007,
+            Spread::Wide => 0x1713_0017,
+        };
+        let bits = u128::from(self.0.next() & mask);
         Ipv6Addr::from_bits(0x2001_0db8 << 96 | bits | bits << 60)
     }
 
@@ -99,11 +115,15 @@ fn compare<F: Net + Match>(
 /// one by one.
 #[suite::test]
 fn compiled_lists_find_the_first_rule() {
-    let (domain, mut draw) = (Qsbr::new(), Draw(Rng::new(7)));
+    let (domain, mut draw) = (Qsbr::new(), Draw(Rng::new(7), Spread::Narrow));
     let forest = Forest::new(domain.clone()).expect("address space");
     let mut reader = domain.register();
     let mut hits = 0;
-    for n in [0, 1, 2, 3, 5, 8, 40, 63, 64, 65, 127, 129, 500, 4096, 4097, 9000] {
+    let lengths = [0, 1, 2, 3, 5, 8, 40, 63, 64, 65, 127, 129, 500, 4096, 4097, 9000];
+    let narrow = lengths.map(|n| (n, Spread::Narrow));
+    let wide = [8200, 8300, 20_000].map(|n| (n, Spread::Wide));
+    for (n, spread) in narrow.into_iter().chain(wide) {
+        draw.1 = spread;
         for _ in 0..if n < 100 { 20 } else { 1 } {
             let rules: Vec<_> = (0..n).map(|_| draw.rule()).collect();
             let fragments = draw.0.one_in(2);
