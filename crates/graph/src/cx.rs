@@ -298,7 +298,7 @@ impl ArcTable {
     /// See [`Cx::chain`].
     #[inline(always)]
     pub(crate) fn chain(&self, at: u32) -> impl Iterator<Item = ChainStep<'_>> {
-        (at..).map_while(move |at| Some(ChainStep { arcs: self, at, node: self.node(at)? }))
+        (at..u32::MAX).map_while(move |at| Some(ChainStep { arcs: self, at, node: self.node(at)? }))
     }
 
     #[inline(always)]

@@ -277,23 +277,35 @@ fn traced<N: Node>(
     frame: &mut Box<Frame>,
 ) {
     let mut codes = [crate::node::UNSET; FRAME_SIZE];
-    let mut any = false;
     let mut cx = Cx::<true>::new(core, node, arcs, turn);
+    each_traced(frame, &mut codes, &mut cx, &mut |b, cx| one::<N, true>(this, b, cx));
+    this.end(&mut cx);
+    core.enqueue::<V1>(node, frame, &codes);
+}
+
+/// The loop of a traced frame, which is the same for all nodes.
+#[inline(never)]
+fn each_traced(
+    frame: &mut Frame,
+    codes: &mut [u32; FRAME_SIZE],
+    cx: &mut Cx<'_, true>,
+    packet: &mut dyn FnMut(&mut Buffer, &mut Cx<'_, true>) -> u32,
+) {
+    let node = cx.node.index;
+    let mut any = false;
     for (i, code) in codes.iter_mut().enumerate().take(frame.len()) {
         let b = frame.get_mut(i);
-        if cx.core.trace.marking(node.index) {
+        if cx.core.trace.marking(node) {
             let now = cx.core.clock.now();
-            cx.core.trace.mark_inside(node.index, b, now, turn);
+            cx.core.trace.mark_inside(node, b, now, cx.turn);
         }
         if b.flags.contains(Flags::TRACED) {
             any = true;
-            cx.core.trace.begin(b.trace, node.index);
+            cx.core.trace.begin(b.trace, node);
         }
-        *code = one::<N, true>(this, b, &mut cx);
+        *code = packet(b, cx);
     }
-    this.end(&mut cx);
     frame.traced = any;
-    core.enqueue::<V1>(node, frame, &codes);
 }
 
 #[cold]

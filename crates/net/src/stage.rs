@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stages: features of received packets that decide about many packets at once, without a visit to
-//! their node.
+//! Stages: features of packets that are received or leave, which decide about many packets at once,
+//! without a visit to their node.
 
 use crate::{AdjIndex, Net, TableIndex};
 use buffer::Buffer;
@@ -59,9 +59,10 @@ pub trait Buffers {
 /// At most 64 packets of one interface, in columns. Their headers are valid, and they are all in
 /// one piece, without IPv4 options.
 pub struct PacketColumns<'a, F: Net> {
-    /// The index of the receiving interface.
-    pub rx_if: u32,
-    /// The table of that interface.
+    /// The index of the interface whose features the stages are: the receiving interface, or the
+    /// one that packets leave by.
+    pub sw_if: u32,
+    /// The table of the receiving interface.
     pub table: TableIndex,
     /// A mask of the packets that the stages in front let pass. The stage may decide about others
     /// too, but nothing may follow from that.
@@ -82,9 +83,9 @@ pub struct PacketColumns<'a, F: Net> {
 
 impl<F: Net> fmt::Debug for PacketColumns<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let &Self { rx_if, table, which, sources, lengths, changed, sent, .. } = self;
+        let &Self { sw_if, table, which, sources, lengths, changed, sent, .. } = self;
         let mut out = f.debug_struct("PacketColumns");
-        out.field("rx_if", &rx_if).field("table", &table).field("which", &which);
+        out.field("sw_if", &sw_if).field("table", &table).field("which", &which);
         out.field("sources", &sources).field("lengths", &lengths).field("changed", &changed);
         out.field("sent", &sent).finish_non_exhaustive()
     }
@@ -93,7 +94,7 @@ impl<F: Net> fmt::Debug for PacketColumns<'_, F> {
 impl<'a, F: Net> PacketColumns<'a, F> {
     /// Packets of an interface whose packets are looked up in a table.
     pub fn new(
-        (rx_if, table): (u32, TableIndex),
+        (sw_if, table): (u32, TableIndex),
         which: u64,
         (sources, lengths): (&'a [F::Addr], &'a [u32]),
         buffers: &'a mut dyn Buffers,
@@ -101,7 +102,7 @@ impl<'a, F: Net> PacketColumns<'a, F> {
         let (front, nodes) = (Front::NONE, [NodeIndex::default(); MOST]);
         let (changed, directed, sent) = (0, None, 0);
         Self {
-            rx_if,
+            sw_if,
             table,
             which,
             sources,
@@ -199,8 +200,11 @@ impl<'a, F: Net> PacketColumns<'a, F> {
     }
 }
 
-/// A feature of `ip4-unicast` or `ip6-unicast` as a fast path runs it, in place of its node. Each
-/// thread has its own.
+/// A feature of `ip4-unicast` or `ip6-unicast`, or of `ip4-output` or `ip6-output`, as a fast path
+/// runs it, in place of its node. Each thread has its own.
+///
+/// Packets that leave have their old hop limit and no new layer-2 header yet; their stages neither
+/// send packets to nodes nor direct them.
 pub trait Stage<F: Net>: Send {
     /// Returns a mask. Bit `i` is set if packet `i` goes on to the next feature, or is forwarded by
     /// an object that the stage has chosen ([`PacketColumns::direct`]), and then the stage

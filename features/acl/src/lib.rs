@@ -166,8 +166,10 @@ pub static PLUGIN: Plugin = Plugin {
         feature("l2-output-nonip", "acl-plugin-macip-out-l2", &[], &["acl-plugin-out-nonip-l2"]),
     ],
     stages: &[
-        net::stage::<Ip4, AclNode<Ip4, RoutedIn>, stage::Permitted<Ip4>>(),
-        net::stage::<Ip6, AclNode<Ip6, RoutedIn>, stage::Permitted<Ip6>>(),
+        net::stage::<Ip4, AclNode<Ip4, RoutedIn>, stage::Permitted<Ip4, RoutedIn>>(),
+        net::stage::<Ip6, AclNode<Ip6, RoutedIn>, stage::Permitted<Ip6, RoutedIn>>(),
+        net::stage::<Ip4, AclNode<Ip4, RoutedOut>, stage::Permitted<Ip4, RoutedOut>>(),
+        net::stage::<Ip6, AclNode<Ip6, RoutedOut>, stage::Permitted<Ip6, RoutedOut>>(),
     ],
     cli: self::cli::COMMANDS,
     config: config::write_config,

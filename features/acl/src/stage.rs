@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Received packets in the fast path, many at a time: those that a rule permits, and those of
+//! Routed packets in the fast path, many at a time: those that a rule permits, and those of
 //! sessions that are there.
 
 use crate::judge::Judge;
-use crate::list::{Direction, FindMany, List, Listed, find_variants};
+use crate::list::{FindMany, List, Listed, find_variants};
 use crate::lookup::{BLOCK, NONE};
-use crate::node::{Place, RoutedIn};
+use crate::node::Place;
 use crate::packet::{Tuple, read};
 use crate::policy::Policy;
 use crate::rule::Action;
 use crate::session::{Key, Tracked};
 use graph::{Build, ChainStep, Cx, ErrorIndex, ThreadIndex, World, filled};
 use net::{PacketColumns, Stage};
+use std::marker::PhantomData;
 
-/// The stage of `acl-plugin-in-{ip}-fa`.
-pub struct Permitted<F: Listed + Tracked> {
+/// The stage of a node, by its place.
+pub struct Permitted<F: Listed + Tracked, P> {
     judge: Judge<F>,
     find: FindMany<F>,
     checked: ErrorIndex,
@@ -23,11 +24,12 @@ pub struct Permitted<F: Listed + Tracked> {
     restarted: ErrorIndex,
     thread: ThreadIndex,
     tuples: [Tuple<F::Addr>; BLOCK],
+    place: PhantomData<P>,
 }
 
-impl<F: Listed + Tracked> Build for Permitted<F> {
+impl<F: Listed + Tracked, P: Place> Build for Permitted<F, P> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        let node = filled(RoutedIn::NAME, F::IS_V6);
+        let node = filled(P::NAME, F::IS_V6);
         let of = |reason| world.reason_index(&node, reason).expect("a counter of this plugin");
         Self {
             judge: Judge::new(world, thread),
@@ -38,20 +40,21 @@ impl<F: Listed + Tracked> Build for Permitted<F> {
             restarted: of("restart session timer"),
             thread,
             tuples: [Tuple::NOTHING; BLOCK],
+            place: PhantomData,
         }
     }
 }
 
-impl<F: Listed + Tracked> Stage<F> for Permitted<F> {
+impl<F: Listed + Tracked, P: Place> Stage<F> for Permitted<F, P> {
     fn pass(
         &mut self,
         packets: &mut PacketColumns<'_, F>,
         _: ChainStep<'_>,
         cx: &Cx<'_, false>,
     ) -> u64 {
-        let policy = self.judge.policies.get(packets.rx_if, cx.turn);
+        let policy = self.judge.policies.get(packets.sw_if, cx.turn);
         let Some(policy) = policy else { return u64::MAX };
-        let Some(list) = policy.list(Direction::Input) else { return u64::MAX };
+        let Some(list) = policy.list(P::AT.direction) else { return u64::MAX };
         let settings = &self.judge.settings;
         // Headers are whole here.
         packets.mask(|packets, i| {
@@ -68,7 +71,7 @@ impl<F: Listed + Tracked> Stage<F> for Permitted<F> {
     }
 }
 
-impl<F: Listed + Tracked> Permitted<F> {
+impl<F: Listed + Tracked, P: Place> Permitted<F, P> {
     /// A mask of packets of sessions that were judged by these lists.
     fn by_sessions(
         &self,
@@ -76,13 +79,13 @@ impl<F: Listed + Tracked> Permitted<F> {
         packets: &mut PacketColumns<'_, F>,
         cx: &Cx<'_, false>,
     ) -> u64 {
-        let (sw_if, now) = (packets.rx_if, cx.now());
+        let (sw_if, now) = (packets.sw_if, cx.now());
         let Some(mut sessions) = self.judge.sessions.of(self.thread, cx.turn) else { return 0 };
         let (flows, settings) = (F::flows(&mut sessions), &self.judge.settings);
         let (mut keys, mut found) = ([Key::NOTHING; BLOCK], [NONE; BLOCK]);
         let n = BLOCK - packets.which.leading_zeros() as usize;
         let of_flows = packets.mask(|_, i| {
-            let key = Key::of(&self.tuples[i % BLOCK], sw_if, Direction::Input);
+            let key = Key::of(&self.tuples[i % BLOCK], sw_if, P::AT.direction);
             key.is_some_and(|key| {
                 keys[i % BLOCK] = key;
                 true
@@ -99,7 +102,7 @@ impl<F: Listed + Tracked> Permitted<F> {
                 return false;
             }
             let upper = (tuple.upper.protocol, tuple.upper.flags);
-            restarted += u64::from(flows.note(at, upper, Direction::Input, (now, settings)));
+            restarted += u64::from(flows.note(at, upper, P::AT.direction, (now, settings)));
             true
         });
         cx.count_for(self.existing, passed.count_ones().into());
@@ -126,7 +129,7 @@ impl<F: Listed + Tracked> Permitted<F> {
             }
             // It may have a session on another thread, or make one.
             if policy.reflects()
-                && Key::of(&self.tuples[i], packets.rx_if, Direction::Input).is_some()
+                && Key::of(&self.tuples[i], packets.sw_if, P::AT.direction).is_some()
             {
                 continue;
             }

@@ -155,9 +155,22 @@ impl Outward {
         views: Views<'_>,
         cx: &Cx<'_, TRACED>,
     ) -> Option<Out> {
-        let features = cx.has_arc(self.features, tx_if) || self.has_features(tx_if, cx);
+        if cx.has_arc(self.features, tx_if) {
+            return None;
+        }
+        self.out_behind_features(tx_if, output, views, cx)
+    }
+
+    /// As [`Self::out`], for packets that have passed [`Self::features`].
+    pub fn out_behind_features<const TRACED: bool>(
+        &self,
+        tx_if: u32,
+        output: NodeIndex,
+        views: Views<'_>,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<Out> {
         let view = views.get(tx_if as usize)?;
-        if features || !view.is_up() || view.output != output {
+        if self.has_features(tx_if, cx) || !view.is_up() || view.output != output {
             return None;
         }
         if !view.flags.contains(IfFlags::SUB) {

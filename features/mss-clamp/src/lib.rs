@@ -71,6 +71,8 @@ pub static PLUGIN: Plugin = Plugin {
     stages: &[
         net::stage::<Ip4, Clamp<Ip4, false>, NoSyn>(),
         net::stage::<Ip6, Clamp<Ip6, false>, NoSyn>(),
+        net::stage::<Ip4, Clamp<Ip4, true>, NoSyn>(),
+        net::stage::<Ip6, Clamp<Ip6, true>, NoSyn>(),
     ],
     unmoved: &[("/err/tcp-mss-clamping-*", "features/mss-clamp/src/tests.rs")],
     ..Plugin::EMPTY

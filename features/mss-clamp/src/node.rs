@@ -75,7 +75,6 @@ impl<F: Net, const OUT: bool> Node for Clamp<F, OUT> {
     const NAME: &'static str =
         if OUT { "tcp-mss-clamping-{ip}-out" } else { "tcp-mss-clamping-{ip}-in" };
     const V6: Option<bool> = Some(F::IS_V6);
-    const HOT: bool = true;
     type Next = To;
     type Trace = ClampTrace;
 
@@ -93,7 +92,7 @@ impl<F: Net, const OUT: bool> Node for Clamp<F, OUT> {
     }
 }
 
-/// The stage of `tcp-mss-clamping-{ip}-in`: packets that aren't SYN pass.
+/// The stage of the nodes: packets that aren't SYN pass.
 pub struct NoSyn;
 
 impl Build for NoSyn {

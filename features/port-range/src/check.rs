@@ -155,7 +155,6 @@ impl<const TX: bool> Node for PortRange<TX> {
         "ip4-source-and-port-range-check-rx"
     };
     const DROP: &'static str = "ip4-drop";
-    const HOT: bool = true;
     type Next = To;
     type Trace = CheckTrace;
 

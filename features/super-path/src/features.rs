@@ -14,9 +14,9 @@ use ip::headers::BLOCK;
 use net::{Buffers, Front, PacketColumns, TableIndex};
 
 /// The packets of a plan.
-struct OfPlan<'a, 'v> {
-    v: &'a mut Vector<'v, To>,
-    at: &'a [u8; BLOCK],
+pub struct OfPlan<'a, 'v> {
+    pub v: &'a mut Vector<'v, To>,
+    pub at: &'a [u8; BLOCK],
 }
 
 impl Buffers for OfPlan<'_, '_> {

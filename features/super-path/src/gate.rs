@@ -24,21 +24,11 @@ pub enum Open {
 /// the chain that has chosen it: packets that can't be forwarded go to its node.
 pub type DirectedBy = (Directed, u32);
 
-/// The arc of received packets of one protocol.
-pub struct Gate<F: Ip> {
-    unicast: ArcIndex,
-    /// The node behind the last feature.
-    lookup: NodeIndex,
-    /// The super-path's own node on the arc.
-    returns: NodeIndex,
-    /// By node.
-    stages: Vec<Option<Box<dyn Stage<F>>>>,
-}
+/// The stages of a thread, by the nodes of their features.
+pub struct Stages<F: Ip>(Vec<Option<Box<dyn Stage<F>>>>);
 
-impl<F: Ip> Gate<F> {
+impl<F: Ip> Stages<F> {
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
-        let node = |name| world.node(&graph::filled(name, F::IS_V6)).expect("plugins bring nodes");
-        let (lookup, returns) = (node("{ip}-lookup"), node("super-path-{ip}-passed"));
         let mut stages: Vec<Option<Box<dyn Stage<F>>>> = Vec::new();
         for def in world.stages() {
             if let Some(stage) = def.make(world, thread)
@@ -48,6 +38,33 @@ impl<F: Ip> Gate<F> {
                 stages[node.at()] = Some(stage);
             }
         }
+        Self(stages)
+    }
+
+    #[inline(always)]
+    pub fn of(&mut self, node: NodeIndex) -> Option<&mut dyn Stage<F>> {
+        match self.0.get_mut(node.at()) {
+            Some(Some(stage)) => Some(&mut **stage),
+            _ => None,
+        }
+    }
+}
+
+/// The arc of received packets of one protocol.
+pub struct Gate<F: Ip> {
+    unicast: ArcIndex,
+    /// The node behind the last feature.
+    lookup: NodeIndex,
+    /// The super-path's own node on the arc.
+    returns: NodeIndex,
+    stages: Stages<F>,
+}
+
+impl<F: Ip> Gate<F> {
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        let node = |name| world.node(&graph::filled(name, F::IS_V6)).expect("plugins bring nodes");
+        let (lookup, returns) = (node("{ip}-lookup"), node("super-path-{ip}-passed"));
+        let stages = Stages::new(world, thread);
         Self { unicast: arc::<F>(world, "{ip}-unicast"), lookup, returns, stages }
     }
 
@@ -81,17 +98,15 @@ impl<F: Ip> Gate<F> {
         from: Option<u32>,
         cx: &Cx<'_, false>,
     ) -> (u64, Option<DirectedBy>) {
-        for step in cx.chain(from.unwrap_or_else(|| cx.chain_start(self.unicast, packets.rx_if))) {
+        for step in cx.chain(from.unwrap_or_else(|| cx.chain_start(self.unicast, packets.sw_if))) {
             if step.node == self.lookup || packets.which == 0 {
                 break;
             }
             if step.node == self.returns {
                 continue;
             }
-            let passing = match self.stages.get_mut(step.node.at()) {
-                Some(Some(stage)) => stage.pass(packets, step, cx),
-                _ => 0,
-            };
+            let stage = self.stages.of(step.node);
+            let passing = stage.map_or(0, |stage| stage.pass(packets, step, cx));
             packets.which &= !packets.sent();
             let leaving = packets.which & !passing;
             packets.which &= passing;

@@ -4,6 +4,7 @@
 use crate::choice::Hops;
 use crate::deferred::DeferredCounts;
 use crate::forwarder::Forwarder;
+use crate::gate::Stages;
 use crate::next_hop::{NextHop, Protocol};
 use crate::plan::Plan;
 use crate::{Bits, ETHERNET, To, first};
@@ -44,6 +45,8 @@ pub struct SendState<F: Protocol> {
     pub exits: Exits,
     pub local: Local<F>,
     pub deferred: DeferredCounts,
+    /// Of the features of packets that leave.
+    pub stages: Stages<F>,
     chosen: Hops,
 }
 
@@ -53,6 +56,7 @@ impl<F: Protocol> SendState<F> {
             exits: Exits::new(),
             local: Local::build(world, thread),
             deferred: DeferredCounts::new(),
+            stages: Stages::new(world, thread),
             chosen: Hops::NONE,
         }
     }

@@ -50,23 +50,23 @@ fn end_of<'t, S: Spec>(
 }
 
 impl<C: Codec> Encap<C> {
-    /// Puts headers in front of a packet that isn't cut.
-    #[inline(always)]
-    fn send<const TRACED: bool>(
+    /// Puts headers in front of a packet that isn't cut. Returns the next node, and the instance
+    /// and the number of the tunnel if the packet is sent. Not inlined: all loops share it, and
+    /// most packets are sent by a [`Run`].
+    #[inline(never)]
+    fn send(
         (tunnels, wrapper): (&Tunnels<C::Spec>, &mut Wrapper),
         b: &mut Buffer,
-        cx: &mut Cx<'_, TRACED>,
-    ) -> To {
-        let Some(end) = end_of(tunnels, b, cx.turn) else { return To::Gone };
-        let Some(route) = end.route else { return To::Gone };
-        let to = wrapper.wrap::<C, TRACED>(b, end, route, cx);
-        if let To::Node(_) = to {
-            cx.count(To::Encapsulated, 1);
-            if TRACED {
-                cx.trace(b, EncapTrace::<C>::of((end.instance, end.key.id), b));
-            }
+        cx: &mut Cx<'_, false>,
+    ) -> (To, Option<(u32, u32)>) {
+        let Some(end) = end_of(tunnels, b, cx.turn) else { return (To::Gone, None) };
+        let Some(route) = end.route else { return (To::Gone, None) };
+        let to = wrapper.wrap::<C>(b, end, route, cx);
+        if !matches!(to, To::Node(_)) {
+            return (to, None);
         }
-        to
+        cx.count(To::Encapsulated, 1);
+        (to, Some((end.instance, end.key.id)))
     }
 
     /// Handles any packet.
@@ -84,7 +84,11 @@ impl<C: Codec> Encap<C> {
             }
             b.flags.remove(Marked::GSO);
         }
-        Self::send((tunnels, wrapper), b, cx)
+        let (to, of) = Self::send((tunnels, wrapper), b, &mut cx.untraced());
+        if TRACED && let Some(of) = of {
+            cx.trace(b, EncapTrace::<C>::of(of, b));
+        }
+        to
     }
 }
 
@@ -135,7 +139,7 @@ impl<C: Codec> Node for Encap<C> {
         // Of an interface with several ends: the number of the end.
         let lead = if end.is_some_and(|end| end.route.is_none()) { 4 } else { 0 };
         let Self { tunnels, wrapper, .. } = self;
-        segment::cut(b, lead, frames, cx, |part, cx| Self::send((tunnels, wrapper), part, cx));
+        segment::cut(b, lead, frames, cx, |part, cx| Self::send((tunnels, wrapper), part, cx).0);
     }
 
     #[inline(always)]

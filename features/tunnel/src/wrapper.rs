@@ -213,12 +213,12 @@ impl Wrapper {
 
     /// Puts the headers in front, and finds the next node.
     #[inline(always)]
-    pub fn wrap<C: Codec, const TRACED: bool>(
+    pub fn wrap<C: Codec>(
         &mut self,
         b: &mut Buffer,
         end: &End,
         route: Route,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> To {
         let turn = cx.turn;
         if b.nesting >= MAX_NESTED {

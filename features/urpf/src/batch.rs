@@ -47,24 +47,24 @@ fn passing<I: Isa, F: Net, const STRICT: bool>(
     config: Config,
     turn: &Turn<'_>,
 ) -> u64 {
-    let &PacketColumns { rx_if, table, sources, .. } = packets;
+    let &PacketColumns { sw_if, table, sources, .. } = packets;
     let fib = config.table().unwrap_or(table);
     if config.deny_default {
         let passes =
-            |src| exempt::<F>(src) || urpf.without_default(src, fib, rx_if, turn) == To::Next;
+            |src| exempt::<F>(src) || urpf.without_default(src, fib, sw_if, turn) == To::Next;
         return mask(sources, passes);
     }
     let Some(routes) = urpf.fib.table(fib, turn) else { return 0 };
     let n = sources.len().min(MOST);
     let (mut keys, mut hops) = ([F::key(F::Addr::ZERO); MOST], [0; MOST]);
     keys.iter_mut().zip(sources).for_each(|(key, src)| *key = F::key(*src));
-    if urpf.look_up::<I>(routes, &keys[..n], &mut hops, rx_if, turn) {
+    if urpf.look_up::<I>(routes, &keys[..n], &mut hops, sw_if, turn) {
         return u64::MAX;
     }
     let mut hops = hops.iter();
     mask(sources, |src| {
         let hop = hops.next().map_or(AdjIndex::default(), |hop| AdjIndex(*hop));
-        exempt::<F>(src) || urpf.judge(hop, src, fib, rx_if, turn) == To::Next
+        exempt::<F>(src) || urpf.judge(hop, src, fib, sw_if, turn) == To::Next
     })
 }
 

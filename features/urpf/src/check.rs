@@ -270,7 +270,6 @@ impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
     };
     const V6: Option<bool> = Some(F::IS_V6);
     const DROP: &'static str = "{ip}-drop";
-    const HOT: bool = true;
     type Next = To;
     type Trace = UrpfTrace;
 

@@ -224,13 +224,13 @@ impl<K: Datagrams, F: Ip> Input<K, F> {
     /// bytes behind. Returns the next node behind the features, and the next node. With `NAMED`,
     /// only packets whose next node doesn't depend on what is inside; others are unchanged.
     #[inline(always)]
-    pub(super) fn open<const TRACED: bool, const NAMED: bool>(
+    pub(super) fn open<const NAMED: bool>(
         &mut self,
         b: &mut Buffer,
         at: usize,
         table: u32,
         seen: &mut (Option<u32>, u32),
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Result<(Onto, K::To), K::To> {
         let turn = cx.turn;
         let (key, header) = key_of::<K, F>(b.data(), at, table).ok_or(DecapError::TooShort)?;
@@ -277,36 +277,32 @@ impl<K: Datagrams, F: Ip> Input<K, F> {
         (back >= F::HEADER_LEN + UdpHeader::LEN && b.rewind(back)).then_some(back)
     }
 
-    /// Decapsulates a packet that begins with its IP header.
-    #[inline(always)]
-    fn receive<const TRACED: bool>(
+    /// Decapsulates a packet that begins with its IP header. Returns the record of it and the next
+    /// node. Not inlined: all loops share it, and most datagrams are like the one before.
+    #[inline(never)]
+    fn receive(
         &mut self,
         b: &mut Buffer,
         back: usize,
-        cx: &mut Cx<'_, TRACED>,
-    ) -> K::To {
+        cx: &mut Cx<'_, false>,
+    ) -> (InputTrace<K>, K::To) {
         let table = b.scratch::<IpMeta>().fib;
         let mut seen = (None, 0);
-        let (last, to) =
-            match self.open::<TRACED, false>(b, back - UdpHeader::LEN, table, &mut seen, cx) {
-                Ok((onto, to)) => {
-                    if to.onto().is_some() {
-                        cx.count(K::To::DECAPSULATED, 1);
-                    }
-                    (onto.into(), to)
+        let (last, to) = match self.open::<false>(b, back - UdpHeader::LEN, table, &mut seen, cx) {
+            Ok((onto, to)) => {
+                if to.onto().is_some() {
+                    cx.count(K::To::DECAPSULATED, 1);
                 }
-                Err(to) => {
-                    let last = K::otherwise::<F>(&self.reader, &self.decap, b, to, cx.turn);
-                    let feature =
-                        last.onto().and_then(|onto| self.decap.first_feature(b, onto, cx));
-                    (last, feature.map_or(last, |node| Onto::Node(node).into()))
-                }
-            };
-        if TRACED {
-            let (instance, number) = seen;
-            cx.trace(b, InputTrace::<K> { instance, number, to: last });
-        }
-        to
+                (onto.into(), to)
+            }
+            Err(to) => {
+                let last = K::otherwise::<F>(&self.reader, &self.decap, b, to, cx.turn);
+                let feature = last.onto().and_then(|onto| self.decap.first_feature(b, onto, cx));
+                (last, feature.map_or(last, |node| Onto::Node(node).into()))
+            }
+        };
+        let (instance, number) = seen;
+        (InputTrace { instance, number, to: last }, to)
     }
 }
 
@@ -339,10 +335,10 @@ impl<K: Datagrams, F: Ip> Node for Input<K, F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> K::To {
-        match Self::rewind(b) {
-            Some(back) => self.receive(b, back, cx),
-            None => DecapError::TooShort.into(),
-        }
+        let Some(back) = Self::rewind(b) else { return DecapError::TooShort.into() };
+        let (record, to) = self.receive(b, back, &mut cx.untraced());
+        cx.trace(b, record);
+        to
     }
 
     #[inline(always)]
@@ -354,7 +350,7 @@ impl<K: Datagrams, F: Ip> Node for Input<K, F> {
                 continue;
             };
             let again = self.last.receive::<F>(b, self.decap.receiver());
-            out.go(again.unwrap_or_else(|| self.receive(b, back, cx)));
+            out.go(again.unwrap_or_else(|| self.receive(b, back, cx).1));
         }
     }
 

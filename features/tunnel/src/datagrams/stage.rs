@@ -61,7 +61,7 @@ impl<K: Datagrams, F: Ip> BypassStage<K, F> {
         }
         b.mark_l3();
         b.set_scratch(IpMeta::of(AdjIndex::RECEIVE, table));
-        if let Ok((_, to)) = self.input.open::<false, true>(b, at, table, &mut (None, 0), cx) {
+        if let Ok((_, to)) = self.input.open::<true>(b, at, table, &mut (None, 0), cx) {
             *opened += 1;
             return self.node_of(to);
         }
