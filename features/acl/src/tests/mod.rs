@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod api;
 mod macip;
+mod mutated;
 mod rules;
 mod sessions;
 mod switched;
