@@ -168,6 +168,9 @@ pub fn read<F: Read>(packet: &[u8], skipped: &Skipped) -> Option<Tuple<F::Addr>>
 impl Read for wire::Ip4 {
     #[inline(always)]
     fn upper(packet: &[u8], _: &Skipped) -> PacketUpper {
+        if let Some(upper) = ordinary_upper(packet) {
+            return upper;
+        }
         let Some(ip) = wire::Ipv4Header::view(packet) else { return PacketUpper::NONE };
         let protocol = ip.protocol().0;
         if ip.fragment_offset() != 0 {
@@ -176,6 +179,31 @@ impl Read for wire::Ip4 {
         let end = packet.len().min(ip.packet_len());
         PacketUpper::read(protocol, packet.get(ip.header_len()..end).unwrap_or_default())
     }
+}
+
+/// The upper layer of most packets: TCP or UDP behind an IPv4 header without options, neither a
+/// fragment nor cut.
+#[inline(always)]
+fn ordinary_upper(packet: &[u8]) -> Option<PacketUpper> {
+    const HEADER: usize = 20;
+    let bytes = packet.first_chunk::<{ HEADER + FLAGS_END }>()?;
+    let number = |at| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let (total, offset, protocol) = (number(2), number(6) & 0x1fff, bytes[9]);
+    let is_tcp = protocol == IpProtocol::TCP.0;
+    if bytes[0] != 0x45
+        || usize::from(total) < HEADER + FLAGS_END
+        || offset != 0
+        || !(is_tcp || protocol == IpProtocol::UDP.0)
+    {
+        return None;
+    }
+    Some(PacketUpper {
+        protocol,
+        part: Part::Whole,
+        flags: if is_tcp { bytes[HEADER + FLAGS_END - 1] } else { 0 },
+        source: number(HEADER),
+        destination: number(HEADER + 2),
+    })
 }
 
 impl Read for wire::Ip6 {

@@ -61,8 +61,16 @@ impl<A: Address> SessionKey for Key<A> {
     fn mix(&self, mixer: Mixer) -> Mixer {
         let [near, far] = self.ports.map(u64::from);
         let [a, b] = self.ends.map(Address::to_octets);
-        let mixer = mixer.add_bytes(a.as_ref()).add_bytes(b.as_ref());
-        mixer.add(near << 48 | far << 32 | u64::from(self.sw_if)).add(self.protocol.into())
+        let mixer = match (a.as_ref().try_into(), b.as_ref().try_into()) {
+            (Ok(a), Ok(b)) => {
+                let (a, b) = (u32::from_ne_bytes(a), u32::from_ne_bytes(b));
+                mixer.add(u64::from(a) << 32 | u64::from(b))
+            }
+            _ => mixer.add_bytes(a.as_ref()).add_bytes(b.as_ref()),
+        };
+        // Few interfaces have numbers that reach into the bits of the protocol.
+        let rest = u64::from(self.sw_if) ^ u64::from(self.protocol) << 24;
+        mixer.add(near << 48 | far << 32 | rest)
     }
 }
 

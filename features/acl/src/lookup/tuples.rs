@@ -4,8 +4,8 @@
 //! A table has one length of source prefixes and one of destination prefixes, which may be shorter
 //! than those of its rules: so few tables take rules of all lengths. Rules whose prefixes begin
 //! with the same bits are a group, which a packet is held against one by one. A group that has
-//! [`GROUP`] rules takes no more: further ones go to a table of longer prefixes, or of prefixes and
-//! single ports. The rest, rules for nearly everything among them, is compiled as shorter lists
+//! [`GROUP`] rules takes no more: further ones go to a table that tells single ports apart, too, or
+//! longer prefixes. The rest, rules for nearly everything among them, is compiled as shorter lists
 //! are.
 
 use super::linear::matches;
@@ -44,14 +44,16 @@ fn ports_of(upper: &Upper) -> [Option<u16>; 2] {
 }
 
 impl Mask {
-    /// Masks for a rule, from the shortest on.
-    fn of<A: Address>((source, destination): &Ends<A>, upper: &Upper) -> [Self; 3] {
+    /// Masks for a rule, from the one that takes most rules on.
+    fn of<A: Address>((source, destination): &Ends<A>, upper: &Upper) -> [Self; 4] {
         let exact = [source.len(), destination.len()];
         let steps: &[u8] = if A::Family::BITS > 32 { &[64, 48, 32, 16] } else { &[24, 16, 8] };
         let shorter = |len| steps.iter().copied().find(|step| *step <= len).unwrap_or_default();
         let ports = ports_of(upper).map(|port| port.is_some());
+        let lengths = exact.map(shorter);
         [
-            Self { lengths: exact.map(shorter), ports: [false; 2] },
+            Self { lengths, ports: [false; 2] },
+            Self { lengths, ports },
             Self { lengths: exact, ports: [false; 2] },
             Self { lengths: exact, ports },
         ]
@@ -341,9 +343,9 @@ fn arrange<A: Address>(rules: &[(Ends<A>, Upper, u32)]) -> (Vec<Building<A>>, Ve
     for (number, (ends, upper, _)) in (0..).zip(rules) {
         let masks = Mask::of(ends, upper);
         let rule = (ends, upper);
-        if masks[2].compares_nothing() {
+        if masks[3].compares_nothing() {
             rest.push(number);
-        } else if !tables.iter_mut().any(|table| table.take(number, rule, &masks[2])) {
+        } else if !tables.iter_mut().any(|table| table.take(number, rule, &masks[3])) {
             let new = masks.into_iter().find(|mask| {
                 !mask.compares_nothing() && tables.iter().all(|table| table.mask != *mask)
             });
@@ -351,12 +353,37 @@ fn arrange<A: Address>(rules: &[(Ends<A>, Upper, u32)]) -> (Vec<Building<A>>, Ve
                 Some(mask) => {
                     let hasher = Hasher::new(mixer, &mask);
                     let mut table = Building { mask, hasher, groups: HashMap::new() };
-                    table.take(number, rule, &masks[2]);
+                    table.take(number, rule, &masks[3]);
                     tables.push(table);
                 }
                 None => rest.push(number),
             }
         }
     }
+    join(&mut tables, rules);
     (tables, rest)
+}
+
+/// Joins tables that differ in ports only, as far as rules and groups allow: a table costs the same
+/// for few rules and for many.
+fn join<A: Address>(tables: &mut Vec<Building<A>>, rules: &[(Ends<A>, Upper, u32)]) {
+    for with in (0..tables.len()).filter(|at| tables[*at].mask.has_ports()).collect::<Vec<_>>() {
+        let of = Mask { ports: [false; 2], ..tables[with].mask };
+        let Some(without) = tables.iter().position(|table| table.mask == of) else { continue };
+        for (hash, group) in std::mem::take(&mut tables[without].groups) {
+            let stays = |number: &u32| {
+                let Some((ends, upper, _)) = rules.get(*number as usize) else { return true };
+                let [.., exact] = Mask::of(ends, upper);
+                !tables[with].take(*number, (ends, upper), &exact)
+            };
+            let group: Vec<u32> = group.into_iter().filter(stays).collect();
+            if !group.is_empty() {
+                tables[without].groups.insert(hash, group);
+            }
+        }
+    }
+    tables.retain(|table| !table.groups.is_empty());
+    for table in tables {
+        table.groups.values_mut().for_each(|group| group.sort_unstable());
+    }
 }
