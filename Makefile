@@ -6,7 +6,7 @@ X := @./xtask/x
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
-.PHONY: help demo run install test test-release asan test-long soak conformance ci ci-full nightly affected bench churn lint fmt graph new-feature fuzz doc clean
+.PHONY: help demo run install deb test test-release asan test-long soak conformance ci ci-full nightly affected bench churn lint fmt graph new-feature fuzz doc clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ run: ## Run the daemon in the foreground with its CLI on this terminal (ARGS='cp
 
 install: ## Install programs, manual pages, completions for shells, systemd unit and the files for clients of the binary API (PREFIX=/usr/local)
 	$(X) install "$(PREFIX)" $(ARGS)
+
+deb: ## Make a package for Debian, target/ferrovia_VERSION_ARCH.deb, of what is built; needs no network
+	$(X) deb $(ARGS)
 
 test: ## Run every test: unit, property, namespaces, documentation (ARGS='-p ferrovia-wire', ARGS='-E test(ip4)')
 	$(X) test $(ARGS)

@@ -29,6 +29,7 @@ mod multipath;
 mod neighbors;
 mod netdevs;
 mod odd;
+mod pages;
 mod path_mtu;
 mod pending;
 mod policy;

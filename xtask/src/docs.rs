@@ -101,10 +101,14 @@ fn verbs(page: &str) -> Vec<&str> {
     spans.chain(lines).map(|text| &text[..word(text)]).filter(|w| !w.is_empty()).collect()
 }
 
-/// Every Markdown page of ours: those of the root, and those below docs/.
+/// Every Markdown page of ours: those of the root and of examples/, and those below docs/.
 fn pages(root: &Path) -> Res<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let mut dirs = vec![(root.to_path_buf(), false), (root.join("docs"), true)];
+    let mut dirs = vec![
+        (root.to_path_buf(), false),
+        (root.join("examples"), false),
+        (root.join("docs"), true),
+    ];
     while let Some((dir, deep)) = dirs.pop() {
         let Ok(entries) = std::fs::read_dir(&dir) else { continue };
         for path in entries.flatten().map(|e| e.path()) {

@@ -21,6 +21,7 @@ mod labs;
 mod layers;
 mod licences;
 mod limits;
+mod package;
 mod passed;
 mod sanitizer;
 mod setup;
@@ -47,7 +48,8 @@ usage: cargo xtask VERB [ARGUMENT…]
   demo [--linux | --programs DIR]
                          two hosts, the router between them, real traffic
   run [CONFIG…]          the daemon in the foreground, its CLI on this terminal
-  install [PREFIX]       both programs and the API's files below PREFIX [/usr/local]
+  install [PREFIX]       all programs and the API's files below PREFIX [/usr/local]
+  deb                    a package for Debian of what is built, in target/
   test [NEXTEST-ARG…]    every test and the documentation's
   test-release           tests of the build that ships, and the laboratory with its programs
   asan [NEXTEST-ARG…]    tests of graph, drivers and buffers under AddressSanitizer
@@ -102,8 +104,9 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("graph", []) => graph::verb(false),
         ("graph", ["--check"]) => graph::verb(true),
         ("run", config) => verbs::run(config),
-        ("install", []) => verbs::install("/usr/local"),
-        ("install", [prefix]) => verbs::install(prefix),
+        ("install", []) => package::install("/usr/local"),
+        ("install", [prefix]) => package::install(prefix),
+        ("deb", []) => package::deb(),
         ("test", rest) => counted(|counts| testing::test(rest, counts)),
         ("test-release", []) => counted(testing::release),
         ("asan", rest) => counted(|counts| testing::asan(rest, counts)),

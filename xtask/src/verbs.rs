@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The short verbs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use crate::builds::{Build, target_dir};
@@ -62,81 +62,6 @@ fn run_words<'w>(own: &'w str, config: &[&'w str]) -> Vec<&'w str> {
         .chain(interactive)
         .chain(rest.iter().copied())
         .collect()
-}
-
-/// The programs into `PREFIX/bin`, manual pages and completions for shells into `PREFIX/share`,
-/// the unit into `PREFIX/lib/systemd/system`, and the files that clients of the binary API read
-/// into `PREFIX/share/ferrovia/api`. A first startup.conf goes to `/etc/ferrovia`
-/// (`PREFIX/etc/ferrovia` for prefixes of one's own).
-pub fn install(prefix: &str) -> Res {
-    setup::ensure(&[setup::STRIP])?;
-    let built = build_release()?;
-    let prefix = PathBuf::from(prefix);
-    let (bin, api) = (prefix.join("bin"), prefix.join("share/ferrovia/api"));
-    let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
-    std::fs::create_dir_all(&bin).map_err(|e| failed(&bin, e))?;
-    for name in ["ferrovia", "ferroctl", "ferrotest"] {
-        install_program(&built.join(name), &bin.join(name))?;
-    }
-    let service = sh::read(root().join("extras/systemd/ferrovia.service"))?;
-    let etc = match prefix.to_str() {
-        Some("/usr" | "/usr/local") => PathBuf::from("/etc"),
-        _ => prefix.join("etc"),
-    };
-    let service = service.replace("/usr/local/", &format!("{}/", prefix.display()));
-    let service = service.replace("/etc/", &format!("{}/", etc.display()));
-    let page = |name: &str| sh::read(root().join("extras/man").join(name));
-    let completion = |name: &str| sh::read(root().join("extras/completions").join(name));
-    for (to, text) in [
-        ("lib/systemd/system/ferrovia.service", service),
-        ("share/man/man8/ferrovia.8", page("ferrovia.8")?),
-        ("share/man/man1/ferroctl.1", page("ferroctl.1")?),
-        ("share/bash-completion/completions/ferrovia", completion("ferrovia.bash")?),
-        ("share/bash-completion/completions/ferroctl", completion("ferroctl.bash")?),
-        ("share/zsh/site-functions/_ferrovia", completion("_ferrovia")?),
-        ("share/zsh/site-functions/_ferroctl", completion("_ferroctl")?),
-        ("share/fish/vendor_completions.d/ferrovia.fish", completion("ferrovia.fish")?),
-        ("share/fish/vendor_completions.d/ferroctl.fish", completion("ferroctl.fish")?),
-    ] {
-        let to = prefix.join(to);
-        sh::write(&to, text)?;
-        println!("{}", to.display());
-    }
-    sh::run(
-        sh::cmd(&bin.join("ferrotest").to_string_lossy()).arg("extras").arg(prefix.join("share")),
-    )?;
-    // An operator's own file stays.
-    let startup = etc.join("ferrovia/startup.conf");
-    if !startup.exists() {
-        sh::write(&startup, sh::read(root().join("extras/startup.conf"))?)?;
-        println!("{}", startup.display());
-    }
-    let mut dump = sh::cmd(&bin.join("ferrovia").to_string_lossy());
-    sh::run(dump.arg("--dump-api").arg(&api))
-}
-
-/// Copies a program without its debug lines, which go to `.debug/NAME.debug` beside it, where
-/// debuggers and traces of panics look for them.
-fn install_program(built: &Path, to: &Path) -> Res {
-    let name = to.file_name().unwrap_or_default().to_string_lossy();
-    let dir = to.with_file_name(".debug");
-    std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    // Beside the installed files and then renamed: a program that runs from there goes on.
-    let (lines, fresh) =
-        (dir.join(format!("{name}.debug")), to.with_file_name(format!(".{name}.new")));
-    let fresh_lines = dir.join(format!(".{name}.new"));
-    let objcopy = |options: &[&str], from: &Path, to: &Path| {
-        sh::run(sh::cmd("objcopy").args(options).arg(from).arg(to))
-    };
-    objcopy(&["--only-keep-debug"], built, &fresh_lines)?;
-    let rename = |from: &Path, to: &Path| {
-        std::fs::rename(from, to).map_err(|e| format!("{}: {e}", to.display()))
-    };
-    rename(&fresh_lines, &lines)?;
-    objcopy(&["--strip-all", &format!("--add-gnu-debuglink={}", lines.display())], built, &fresh)?;
-    rename(&fresh, to)?;
-    println!("{}", to.display());
-    Ok(())
 }
 
 /// Format, or with `check` say what isn't.

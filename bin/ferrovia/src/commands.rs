@@ -73,7 +73,7 @@ struct CommandTable<W>(PhantomData<W>);
 
 impl<W: World> CommandTable<W> {
     const COMMANDS: &'static [Command<W>] = cli::commands! {
-        /// Which program this is
+        /// The version of the program
         "show version", "[verbose] [cmdline]" => show_version;
         /// The startup configuration in force
         "show config" => show_config;
@@ -139,10 +139,12 @@ impl<W: World> CommandTable<W> {
             };
         // Interactive sessions have their own commands of these names; other sessions have no
         // pager and no history.
-        { unneeded("set terminal pager", "[on|off] [limit <lines:u32>]") };
-        { unneeded("set terminal history", "[on|off] [limit <lines:u32>]") };
-        { unneeded("set terminal ansi", "{on|off}") };
-        { unneeded("history", "") };
+        { unneeded("set terminal pager", "[on|off] [limit <lines:u32>]",
+            "Show long answers page by page, and limit the lines that a page keeps") };
+        { unneeded("set terminal history", "[on|off] [limit <lines:u32>]",
+            "Keep the lines that were typed, for the arrow keys, and limit their number") };
+        { unneeded("set terminal ansi", "{on|off}", "Use colours and cursor movements") };
+        { unneeded("history", "", "The lines that were typed in this session") };
         /// Go on after so many seconds
         "wait", "<seconds:f64>" => wait;
     };
@@ -152,13 +154,8 @@ impl<W: World> CommandTable<W> {
 pub const UNCOMMENT: &str = "uncomment";
 
 /// A command that concerns a person's terminal, for sessions that have none.
-const fn unneeded<W>(path: &'static str, usage: &'static str) -> Command<W> {
-    Command {
-        path,
-        usage,
-        help: "A setting of a person's session",
-        run: |_, _| Ok(Output::empty()),
-    }
+const fn unneeded<W>(path: &'static str, usage: &'static str, help: &'static str) -> Command<W> {
+    Command { path, usage, help, run: |_, _| Ok(Output::empty()) }
 }
 
 fn show_version<W: World>(_: &W, m: &Matches) -> Result<Output> {

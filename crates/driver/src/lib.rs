@@ -20,6 +20,19 @@
 //! a thread carries out between two turns; the thread returns objects that it no longer uses, and a
 //! helper thread drops them, because closing takes time. A driver has such threads open what takes
 //! time ([`aside()`], and [`Opening`] for interfaces of the host).
+//!
+//! **Opening and closing.** The kernel takes milliseconds to open or close a queue, so the thread
+//! `ferrovia_aside` does it, one job after the other. Threads hand queues that are given back to
+//! control, which passes them on. `driver::aside` has that thread open a device, and control gets
+//! the result: a host interface is there at once, as one whose link is missing, and the answer to
+//! the command comes when it is open. Control waits for the thread, at most a second, where it
+//! opens the same device again (`driver::collect`), and at the end of the instance.
+//!
+//! **Netdevs of the host.** `driver::Netdevs` records what drivers change on netdevs (admin state,
+//! MTU, table of receive queues) in the file `netdevs` of the runtime directory, before they change
+//! it. The settings are restored with the last interface on a netdev, at a clean end, and by a
+//! start that finds the file of a killed process, once its configuration is loaded
+//! (`Plugin::loaded`), unless the netdev is in use again.
 
 mod aside;
 mod burst;

@@ -374,8 +374,13 @@ impl NodeDef {
     }
 
     /// The node's name.
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         fill(self.name, self.v6)
+    }
+
+    /// The node's edges, for documentation.
+    pub fn edges(&self) -> Vec<Edge> {
+        (self.node_type)().edges
     }
 
     /// An input node, for a plugin's list.

@@ -15,6 +15,14 @@ pub struct Plugin {
     pub name: &'static str,
     /// One line.
     pub about: &'static str,
+    /// The page of `docs/features` that describes it: `tunnels` for `docs/features/tunnels.md`.
+    pub area: &'static str,
+    /// Its abilities, a line each, in Markdown, with the commands that bring them about.
+    pub does: &'static [&'static str],
+    /// The specifications that it follows: `RFC 7348`.
+    pub spec: &'static [&'static str],
+    /// Its limits, a line each.
+    pub limits: &'static [&'static str],
     /// Only a rule of its own in startup.conf enables it.
     pub default_disabled: bool,
     /// Its sections of startup.conf; [`World::startup`] has what they say.
@@ -82,6 +90,10 @@ impl Plugin {
     pub const EMPTY: Plugin = Plugin {
         name: "",
         about: "",
+        area: "",
+        does: &[],
+        spec: &[],
+        limits: &[],
         default_disabled: false,
         startup: &[],
         state: &[],

@@ -22,6 +22,9 @@
 //! answers as well. Frames over 65,535 bytes of IP (BIG TCP) are dropped. Interfaces without link
 //! layer (`mode ip`) start no `device-input` arc. Needs CAP_NET_RAW, and CAP_NET_ADMIN to take the
 //! kernel's interface up or to change its MTU.
+//!
+//! Tests: Linux hosts in namespaces, iperf3, tcpdump; `ip addr` and `ip route` of the host before
+//! and after, also after kill -9.
 #![deny(unsafe_code)]
 
 mod api;
@@ -47,6 +50,14 @@ use graph::{NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "af_packet",
     about: "Host interfaces: interfaces of the Linux kernel through AF_PACKET sockets",
+    area: "interfaces-and-drivers",
+    does: &[
+        "A kernel interface by AF_PACKET: rings v2 and v3, fanout, offloads (`create \
+         host-interface`)",
+        "A netdev with a default route or the operator's SSH session is refused without `force`",
+    ],
+    spec: &["packet(7)"],
+    limits: &["Not tested on a physical NIC"],
     state: &[driver::STATE, StateDef::of::<control::Hosts>()],
     nodes: &[NodeDef::input::<input::AfPacketInput>()],
     cli: cli::COMMANDS,

@@ -16,8 +16,23 @@
 //!
 //! [`Listener`] and [`pair`] open queues without a graph, for programs such as testers.
 //!
+//! **Memory shared with other programs.** `drivers/memif` exchanges packets with another process by
+//! rings in a file that both processes map. The peer may write any value at any time, so no
+//! reference into this memory is handed out: `mem::PeerMemory` loads and stores words as atomics
+//! and copies bytes, each access within the mapping, so the driver has no `unsafe` code. A peer
+//! that shrinks the file raises SIGBUS at the next access: the handler of this signal
+//! (`mem::PeerMapping`) looks for the address in a registry that it reads without a lock, puts
+//! zeros in the place of the mapping and raises an event, at which control ends the connection. A
+//! descriptor is read once and checked before its bytes are copied to a buffer. The handshake
+//! (`proto/`) is independent of the graph and is fuzzed; `process.rs` runs it in the control thread
+//! and never waits for a peer.
+//!
 //! Limits: packets are always copied, also where zero copy is asked for; sockets of other network
 //! namespaces (`abstract:NAME,netns_name=N`) are refused; DMA engines aren't used.
+//!
+//! Tests: DPDK's net_memif in both roles, and as a client with zero copy; two routers that are
+//! killed and reconnect; each field of the handshake with a wrong value; random descriptors, heads
+//! and tails; clients that shrink their memory under traffic.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -47,6 +62,18 @@ use graph::{NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "memif",
     about: "memif: interfaces to other programs on this host over shared memory",
+    area: "interfaces-and-drivers",
+    does: &[
+        "Interfaces to other programs over shared memory, as client and as server, several rings, \
+         Ethernet and IP mode, secrets; polling, interrupt and adaptive mode (`create interface \
+         memif`)",
+    ],
+    spec: &["memif protocol 2.0"],
+    limits: &[
+        "Packets are always copied",
+        "Only sockets of this network namespace",
+        "A peer's memory has to be in memory (memfd, tmpfs, hugetlbfs)",
+    ],
     state: &[driver::STATE, StateDef::of::<control::Memifs>()],
     nodes: &[NodeDef::input::<input::MemifInput>()],
     cli: self::cli::COMMANDS,

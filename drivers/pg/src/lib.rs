@@ -18,6 +18,8 @@
 //! device does that filters; without it, `ethernet-input` drops frames for other stations.
 //!
 //! Limits: there are no IPv4 header checksums that are left undone: the generator does them.
+//!
+//! Tests: sent packets equal the given ones; benches.
 
 mod api;
 mod capture;
@@ -52,6 +54,12 @@ use graph::{NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "pg",
     about: "Packet generator: streams in, captures out",
+    area: "tools",
+    does: &[
+        "Packet generator: streams from text descriptions and captures, captures of sent packets; \
+         checksum and segmentation offload, coalescing, MAC filter (`packet-generator`)",
+    ],
+    limits: &["IPv4 header checksums are never left to an offload"],
     state: &[driver::STATE, StateDef::of::<state::Shared>()],
     nodes: &[NodeDef::input::<input::PgInput>()],
     cli: cli::COMMANDS,

@@ -16,6 +16,8 @@
 //! Limits: `gro-coalesce` isn't built. What the host drops because its queue is full is in the
 //! host's counters (`tx_dropped`) only. A host's end that was deleted doesn't come back. Creating
 //! needs CAP_NET_ADMIN in the namespace of the host's end.
+//!
+//! Tests: the host's own stack, iperf3.
 #![deny(unsafe_code)]
 
 mod api;
@@ -42,6 +44,10 @@ use graph::{NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "tap",
     about: "Taps: interfaces of the host whose other end is here",
+    area: "interfaces-and-drivers",
+    does: &["`tap` and `tun` interfaces, with the host side configured in any namespace (`create \
+         tap`)"],
+    limits: &["One system call per frame"],
     state: &[driver::STATE, StateDef::of::<control::Taps>()],
     nodes: &[NodeDef::input::<input::VirtioInput>()],
     cli: cli::COMMANDS,

@@ -23,6 +23,9 @@ use wire::Ip4;
 pub static PLUGIN: Plugin = Plugin {
     name: "sample",
     about: "Say what it does",
+    area: "policy",
+    does: &["Packets longer than a limit of their interface are dropped (`set sample`)"],
+    spec: &["RFC 791"],
     nodes: &[NodeDef::configured::<Sample>()],
     features: &[Feature {
         arc: "ip4-unicast",

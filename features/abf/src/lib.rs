@@ -31,6 +31,13 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "abf",
     about: "ACL-based forwarding: packets that an ACL matches take paths of their own",
+    area: "policy",
+    does: &[
+        "ACL-based forwarding: packets that an ACL permits take paths of their own (`abf policy`, \
+         `abf attach`)",
+    ],
+    spec: &["VPP's ABF"],
+    limits: &["Its packets don't take the super-path"],
     state: &[StateDef::of::<control::Policies>()],
     nodes: &[NodeDef::configured::<node::Input<Ip4>>(), NodeDef::configured::<node::Input<Ip6>>()],
     features: &[

@@ -27,6 +27,10 @@
 //!
 //! Limits: lists are compiled on the control thread, which waits meanwhile. All interfaces share
 //! the table of sessions: where it is full, the oldest TCP session that isn't established goes.
+//!
+//! Tests: compiled lists against their rules one by one, up to 9,000 random ones; every kind of
+//! rule in the super-path and in the nodes; Linux hosts with TCP, UDP and ping through reflecting
+//! ACLs, both IP versions.
 
 mod api;
 mod cli;
@@ -73,6 +77,21 @@ const fn feature(
 pub static PLUGIN: Plugin = Plugin {
     name: "acl",
     about: "Access control lists of routed and switched packets, with sessions",
+    area: "policy",
+    does: &[
+        "ACLs: lists of rules with addresses, protocol, ports, ICMP types and TCP flags, for \
+         received and sent packets of routed, bridged and tagged interfaces (`set acl-plugin \
+         acl`, `set acl-plugin interface`)",
+        "Sessions, by which answers come back (`permit+reflect`, `show acl-plugin sessions`); \
+         ACLs of hosts by MAC and IP address (`set acl-plugin macip acl`); EtherTypes of other \
+         frames",
+    ],
+    spec: &["VPP's ACL plugin"],
+    limits: &[
+        "No TCP windows",
+        "Lists are compiled on the control thread",
+        "Sent packets and switched ones don't take the super-path",
+    ],
     state: &[
         StateDef::of::<settings::Settings>(),
         StateDef::of::<policy::Policies>(),

@@ -18,6 +18,8 @@
 //!
 //! Limits: no address conflict detection of its own before an address is used (RFC 5227 2.1);
 //! others' use of our addresses is logged and answered.
+//!
+//! Tests: Linux hosts, broken frames.
 
 mod api;
 mod cli;
@@ -44,6 +46,12 @@ use ip_neighbor::resolve::{self, Glean, Unresolved};
 pub static PLUGIN: Plugin = Plugin {
     name: "arp",
     about: "ARP: answers, questions, proxy",
+    area: "neighbours",
+    does: &[
+        "ARP replies, requests, proxy, aging, probes, gratuitous ARP (`set arp announce`), static \
+         entries",
+    ],
+    spec: &["RFC 826", "RFC 1027", "RFC 5227"],
     state: &[
         resolve::state::<Arp>(),
         StateDef::of::<control::Arp>(),

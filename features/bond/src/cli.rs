@@ -11,7 +11,9 @@ use serde_json::json;
 use std::fmt::Write as _;
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Make an interface whose frames leave and come in by several members
+    /// Create a bond: an interface whose frames leave and come in by several members; load-balance:
+    /// choose the member by MAC addresses (l2), MAC and IP addresses (l23), or addresses and ports
+    /// (l34)
     "create bond", cli::join!("(", NewBond::USAGE, ")") => create;
     /// Delete a bond; its members are interfaces of their own again
     "delete bond", "{<interface:interface> | sw_if_index <index:u32>}" => delete;

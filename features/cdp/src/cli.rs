@@ -8,7 +8,8 @@ use net::Interfaces;
 use serde_json::json;
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Note the Cisco devices at the other ends of links, and tell them who is here; or end that
+    /// Enable CDP: list Cisco devices at the other ends of links, and send this system's data; or
+    /// disable it
     "cdp", "{enable | disable}" => set;
     /// Cisco devices at the other ends of links; `verbose': also their platform, software and TTL
     "show cdp", "[verbose]" => show;

@@ -9,6 +9,9 @@
 //! Limits: one neighbour on a port, the last one received; not on sub-interfaces; nothing is
 //! received on ports of bridge domains, and nothing is sent to a port without a neighbour (as in
 //! VPP).
+//!
+//! Tests: bytes of every element; checksums of Scapy and Wireshark, of odd lengths too; truncated
+//! and mutated packets.
 
 mod api;
 mod cli;
@@ -26,6 +29,17 @@ use stats::Space;
 pub static PLUGIN: Plugin = Plugin {
     name: "cdp",
     about: "CDP: which Cisco device is at the other end of a link",
+    area: "link-protocols",
+    does: &[
+        "Lists Cisco devices at the other ends of links, and sends this system's data to them \
+         (`cdp enable`, `show cdp`)",
+    ],
+    spec: &["Cisco's published format"],
+    limits: &[
+        "One neighbour per port",
+        "Not on sub-interfaces or ports of bridge domains",
+        "A port without a neighbour sends nothing, as in VPP",
+    ],
     state: &[StateDef::of::<Cdp>()],
     counters: &[("/net/cdp", Space::Interface)],
     nodes: &[NodeDef::of::<input::CdpInput>()],

@@ -30,6 +30,9 @@
 //! vectors that are left out. Policers, flow classification and IPFIX of tables aren't built;
 //! `ethernet-input-not-l2` isn't, so sessions that lead there drop. Segment routing isn't, so
 //! nothing reads metadata.
+//!
+//! Tests: chains against a list of masked matches, tables against a map, with threads that read
+//! during changes; bytes of every packet that leaves, for each use; random commands.
 
 mod acl;
 mod api;
@@ -68,6 +71,17 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "classify",
     about: "Classifier tables, and ACLs and filters made of them",
+    area: "policy",
+    does: &[
+        "Tables of sessions that match packet bytes under masks, in chains (`classify table`, \
+         `classify session`)",
+        "Input and output ACLs of IPv4, IPv6 and switched frames (`set interface input acl`), \
+         ACLs of punted packets, policy routing into other tables, classification of switched \
+         frames, of routes and of packets to an interface, filters of traces and captures \
+         (`classify filter`)",
+    ],
+    spec: &["VPP's classifier"],
+    limits: &["No policers or flow classification; nothing reads metadata and opaque numbers yet"],
     state: &[StateDef::of::<Classifier>()],
     fields: &[FieldDef::of::<Classified>()],
     nodes: &[

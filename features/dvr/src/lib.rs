@@ -18,6 +18,9 @@
 //! Limits: a packet takes one such route, since nothing counts its hops. The MTU of the interface
 //! isn't checked, as in a bridge domain. Padding behind the IP packet is taken off, as of all
 //! routed packets.
+//!
+//! Tests: frames compared byte for byte, of both families, tagged and untagged, to switched ports
+//! and routed interfaces; broken frames.
 
 mod dpo;
 mod path;
@@ -33,6 +36,16 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "dvr",
     about: "Distributed virtual router: routes that keep the layer-2 header of packets",
+    area: "ethernet-and-l2",
+    does: &[
+        "Routes whose packets keep the layer-2 header with which they were received (`ip route \
+         add … via dvr IF`)",
+    ],
+    spec: &["VPP's DVR paths"],
+    limits: &[
+        "A packet takes at most one DVR route",
+        "The MTU isn't checked, as in a bridge domain",
+    ],
     fields: &[FieldDef::of::<dpo::Steered>()],
     nodes: &[
         NodeDef::of::<dpo::Dpo<Ip4>>(),

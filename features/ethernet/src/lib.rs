@@ -18,6 +18,8 @@
 //! take by [`register_snap`].
 //!
 //! Limits: no other service access point of LLC than SNAP's; not Ethernet types in SNAP (RFC 1042).
+//!
+//! Tests: frames of every kind, broken frames.
 
 mod api;
 mod cli;
@@ -42,6 +44,14 @@ use startup_conf::Startup;
 pub static PLUGIN: Plugin = Plugin {
     name: "ethernet",
     about: "Ethernet: input, types, loopback interfaces",
+    area: "ethernet-and-l2",
+    does: &[
+        "Ethernet II frames, and LLC and SNAP of 802.3 frames",
+        "Loopback interfaces (`create loopback interface`), which become the routed member of a \
+         bridge domain (BVI)",
+    ],
+    spec: &["IEEE 802.3", "IEEE 802.2"],
+    limits: &["Of LLC only SNAP; no EtherTypes in SNAP (RFC 1042)"],
     startup: &[StartupDef::of::<Startup>()],
     state: &[StateDef::of::<types::Types>(), StateDef::of::<loopback::Loopbacks>()],
     nodes: &[

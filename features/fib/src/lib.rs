@@ -6,6 +6,8 @@
 //! The structures are in [`net::fib`]. This plugin has no node and doesn't depend on the one that
 //! forwards IP packets, so a feature that only uses routes, such as a forwarder of labelled
 //! packets, needs no more than this.
+//!
+//! Tests: random changes of routes against a slow model, with readers (`make churn`).
 
 pub mod api;
 mod cli;
@@ -26,6 +28,14 @@ use startup_conf::Startup;
 pub static PLUGIN: Plugin = Plugin {
     name: "fib",
     about: "Route tables, routes, path lists and adjacencies",
+    area: "ip",
+    does: &[
+        "Any number of tables (VRFs) of IPv4 and IPv6; routes with several paths, weights and \
+         preferences, recursive routes, next hops of the other IP version",
+        "A million routes load from a file in about half a second (`ip route add file`, see [the \
+         format](../configuration.md#route-files))",
+    ],
+    spec: &["RFC 8950"],
     startup: &[StartupDef::of::<Startup>()],
     cli: cli::COMMANDS,
     config: config::write_config,

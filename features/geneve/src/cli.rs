@@ -9,8 +9,8 @@ use std::fmt::{self, Write};
 use tunnel::{Declared, Shown, Tunnels};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Make an interface whose frames go to another router in datagrams, or to a group of routers;
-    /// l3-mode: its MAC address follows from its number
+    /// Create a GENEVE tunnel (RFC 8926): an interface whose frames go to another router in UDP
+    /// datagrams, or to a group of routers; l3-mode: its MAC address follows from its number
     Geneve::CREATE,
     cli::join!("(", Geneve::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<Geneve>;
     /// GENEVE tunnels

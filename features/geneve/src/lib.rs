@@ -11,6 +11,9 @@
 //! bit), and a packet for the tunnel's end itself (O bit), are dropped.
 //!
 //! Limits: sends no options; frames only, no other protocols.
+//!
+//! Tests: geneve of a Linux kernel over both protocols: pings, TCP in both directions, fragments;
+//! every kind of bad header; random sets of tunnels against a search; 250,000 broken datagrams.
 
 mod api;
 mod cli;
@@ -31,6 +34,14 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "geneve",
     about: "GENEVE tunnels",
+    area: "tunnels",
+    does: &[
+        "GENEVE over IPv4 and IPv6, to a host or a group: Ethernet frames, by both end addresses \
+         and identifier (`create geneve tunnel`); options of received headers are skipped; lookup \
+         bypass",
+    ],
+    spec: &["RFC 8926"],
+    limits: &["No options are sent", "Ethernet frames only"],
     state: &[
         tunnel::SHARED,
         tunnel::tunnels::<Geneve>(),

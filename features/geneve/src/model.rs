@@ -14,7 +14,7 @@ pub struct Geneve {
     )]
     pub ends: TunnelEndpoints,
     /// The network identifier.
-    #[words("{vni <vni:u32>}", then = tunnel::vni)]
+    #[words("{vni <vni:0-16777215>}", then = tunnel::vni)]
     pub vni: u32,
     /// The next node of decapsulated packets.
     #[words("[decap-next <next:l2|drop|node> [<node:word>]]", json = "decap_next")]

@@ -289,7 +289,7 @@ fn wrong_ones_are_refused() {
     for (line, retval, part) in [
         (format!("{create} remote 10.0.1.2 vni 13"), -75, "geneve_tunnel4 has these ends"),
         (format!("{create} remote 10.0.1.3 vni 13 instance 4"), -147, "there is a geneve_tunnel4"),
-        (format!("{create} remote 10.0.1.3 vni 16777216"), -1, "24 bits"),
+        (format!("{create} remote 10.0.1.3 vni 16777216"), -1, "16777215"),
         (format!("{create} group 239.1.1.1 p9 vni 13"), -2, "p9"),
         (format!("{create} remote 10.0.1.9 vni 13 del"), -6, "no such geneve_tunnel"),
         (format!("{create} remote 10.0.1.3 vni 13 decap-next node"), -1, "needs a name"),

@@ -10,8 +10,8 @@ use std::fmt::{self, Write};
 use tunnel::{Declared, Shown};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Make an interface whose packets go to another router behind a GRE header; teb, erspan:
-    /// Ethernet frames; multipoint: the other ends come by `create teib'
+    /// Create a GRE tunnel (RFC 2784): an interface whose packets go to another router behind a GRE
+    /// header; teb, erspan: Ethernet frames; multipoint: `create teib' adds the other ends
     Gre::CREATE, cli::join!("(", Gre::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<Gre>;
     /// GRE tunnels
     "show gre tunnel", "[<interface:interface>]" => tunnel::show::<Gre>;

@@ -13,8 +13,9 @@ use object::Arguments;
 use tunnel::{Declared, Next};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Make an interface whose packets go to another router in datagrams, or to a group of routers:
-    /// IP packets, or in layer-2 mode frames; upd-tteid: change the identifier in what it sends
+    /// Create a GTP-U tunnel (3GPP TS 29.281): an interface whose packets go to another router in
+    /// UDP datagrams, or to a group of routers: IP packets, or in layer-2 mode frames; upd-tteid:
+    /// change the TEID of packets that it sends
     Gtpu::CREATE,
     cli::join!("(", Gtpu::USAGE, tunnel::INSTANCE, "[del] [upd-tteid <newtteid:u32>])") => create;
     /// Forward GTP-U datagrams that no tunnel takes to another address, whole

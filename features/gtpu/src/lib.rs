@@ -15,6 +15,9 @@
 //! `set gtpu answer` lets echo requests be answered, and senders to unknown endpoints be told.
 //!
 //! Limits: no offload to devices.
+//!
+//! Tests: gtp of a Linux kernel: pings and TCP; bytes of every forwarded datagram; random sets of
+//! tunnels against a search; 250,000 broken datagrams.
 
 mod answer;
 mod api;
@@ -41,6 +44,19 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "gtpu",
     about: "GTP-U tunnels",
+    area: "tunnels",
+    does: &[
+        "GTP-U over IPv4 and IPv6: IP packets or frames, pairs of TEIDs that can be changed, PDU \
+         session container with a QoS flow, chains of extension headers (`create gtpu tunnel`)",
+        "Datagrams that no tunnel takes are forwarded (`create gtpu forward`); echo requests \
+         answered and error indications sent where that is on (`set gtpu answer`); transfer \
+         counts; lookup bypass",
+    ],
+    spec: &["3GPP TS 29.281"],
+    limits: &[
+        "Echo responses and error indications: tested by the specification only",
+        "No offload to devices",
+    ],
     state: &[
         tunnel::SHARED,
         tunnel::tunnels::<Gtpu>(),

@@ -21,6 +21,8 @@
 //! Limits: echo requests with a source route are dropped by name; a route record in one comes back
 //! as it came; time stamps and address masks are punted; RFC 4884's extensions are not added.
 //! Redirects of IPv6 are neighbour discovery's.
+//!
+//! Tests: ping and traceroute of Linux, broken packets.
 
 mod cli;
 mod compose;
@@ -50,6 +52,9 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "icmp",
     about: "ICMP for IPv4 and IPv6: errors, echo, redirects",
+    area: "ip",
+    does: &["Errors with a rate limit, echo, redirects where enabled (`set ip icmp redirect`)"],
+    spec: &["RFC 792", "RFC 1122", "RFC 1191", "RFC 1812", "RFC 4443"],
     state: &[StateDef::of::<state::State<Ip4>>(), StateDef::of::<state::State<Ip6>>()],
     nodes: &[
         NodeDef::of::<error::IcmpError<Ip4>>(),

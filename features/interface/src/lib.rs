@@ -13,6 +13,11 @@
 //! `tunnel-input-ip4`, `tunnel-input-ip6`, `tunnel-input-ethernet` (started by the nodes that take
 //! packets out of tunnels, by the node that the inner packet goes to), `interface-output`,
 //! `error-drop`.
+//!
+//! Tests: queues moved 1,000 times under load: nothing is lost, and nothing is reordered within a
+//! flow of a receive queue; a Linux kernel with VLAN devices, single- and double-tagged; random
+//! sub-interfaces and frames against an oracle that applies the rules one by one; segments equal
+//! those of a host without offload.
 
 mod address;
 mod api;
@@ -51,6 +56,26 @@ use startup::StartupDef;
 pub static PLUGIN: Plugin = Plugin {
     name: "interface",
     about: "Interfaces: output, drop and punt nodes, commands",
+    area: "interfaces-and-drivers",
+    does: &[
+        "State, MTUs, MAC address, name, tag and events of every interface",
+        "Sub-interfaces: frames with one or two VLAN tags, 802.1Q or 802.1ad, any inner or outer \
+         tag, and the default sub-interface (`create sub-interfaces`)",
+        "Receive queues of devices, and transmit queues of memif and AF_XDP, placed on threads \
+         (`set interface rx-placement`, `set interface tx-queue`)",
+        "Segmentation of super-packets (GSO) in software where a device can't do it, and before a \
+         tunnel's header (`set interface feature gso`)",
+    ],
+    spec: &["IEEE 802.1Q", "RFC 9293 3.4", "RFC 3168 6.1.2"],
+    limits: &[
+        "Packets of a flow can pass each other when its thread moves to another transmit queue",
+        "`set interface rss queues` needs a netdev with a table of receive queues (AF_XDP, Linux \
+         6.17); it wasn't tested on a NIC",
+        "VLANs: no super-path for switched frames with tags, for priority-tagged frames, and for \
+         frames that alternate between VLANs; untagged frames belong to the parent interface",
+        "GSO: `gso` has no effect on bridged frames; 6RD and multipoint tunnels cut super-packets \
+         in any case",
+    ],
     state: &[
         net::STATE,
         StateDef::of::<Column<RxConfig>>(),

@@ -20,6 +20,8 @@ use wire::{Ip4, Ip6, Prefix};
 pub static PLUGIN: Plugin = Plugin {
     name: "ip-container",
     about: "Addresses behind interfaces that are delivered here",
+    area: "ip",
+    does: &["Addresses behind an interface whose packets are delivered here (`ip container`)"],
     state: &[StateDef::of::<Containers<Ip4>>(), StateDef::of::<Containers<Ip6>>()],
     cli: COMMANDS,
     config: |world, config| {

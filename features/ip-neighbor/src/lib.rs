@@ -5,6 +5,9 @@
 //!
 //! Entries that were set by hand are static with the word `static`; without it they age like
 //! learned ones.
+//!
+//! Tests: Linux routers that stop answering and return; one store moves any number of routes; Linux
+//! hosts, floods of senders, scans.
 
 mod api;
 mod config;
@@ -27,6 +30,21 @@ use net::{Interfaces, Neighbors, NextHops};
 pub static PLUGIN: Plugin = Plugin {
     name: "ip-neighbor",
     about: "Neighbours: commands for what ARP and neighbour discovery find",
+    area: "neighbours",
+    does: &[
+        "Next hops that don't answer: routes avoid such a next hop while another path is usable, \
+         and use it again when it answers (`set ip neighbor-config … retry`)",
+        "Tables under attack: each interface has a share; a neighbour that answers our own \
+         request displaces an entry to which no packet was ever sent; unused entries age (`set ip \
+         neighbor-config … age`); requests at a bounded rate, with room for new hosts during a \
+         network scan",
+    ],
+    spec: &["RFC 4861 7.3", "RFC 6583"],
+    limits: &[
+        "No BFD: a resolved next hop that has never answered one of our requests stays in use",
+        "Interfaces whose indices differ by a multiple of 256 share one limit of waiting packets \
+         and requests",
+    ],
     state: &[StateDef::of::<control::Sweep>()],
     cli: COMMANDS,
     config: config::write_config,

@@ -43,7 +43,8 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Put datagrams together that come in by an interface, before they are routed
     "set interface reassembly", "<interface:interface> <what:on|off|ip4|ip6>"
         => |w, m| enable(w, m, Kind::Full);
-    /// Know ports of fragments that come in by an interface, without putting datagrams together
+    /// Virtual reassembly: features see the ports of fragments that an interface receives, and
+    /// datagrams aren't put together
     "set interface virtual-reassembly", "<interface:interface> <what:on|off|ip4|ip6>"
         => |w, m| enable(w, m, Kind::Shallow);
 };

@@ -36,6 +36,8 @@
 //! Packets to groups leave the arc `{ip}-multicast` for the feature `mfib`.
 //!
 //! Limits: source routing is refused (RFC 7126 4.3, RFC 5095).
+//!
+//! Tests: Linux hosts; a slow oracle that decides the same packets; mutated packets.
 
 pub mod api;
 mod broadcast;
@@ -98,6 +100,19 @@ use wire::{EtherType, Ip4, Ip6, IpProtocol};
 pub static PLUGIN: Plugin = Plugin {
     name: "ip",
     about: "IPv4 and IPv6: input, lookup, rewrite, local delivery",
+    area: "ip",
+    does: &[
+        "IPv4: header checks, options, lookup, ECMP by flow, rewrite, fragmentation, local \
+         delivery",
+        "IPv6 by the same nodes: hop-by-hop and destination options, extension headers, \
+         link-local addresses with a table for each link, ECMP with flow label, fragmentation of \
+         our own packets",
+    ],
+    spec: &[
+        "RFC 791", "RFC 1122", "RFC 1624", "RFC 1812", "RFC 7126", "RFC 4291", "RFC 6724",
+        "RFC 8200",
+    ],
+    limits: &["Source-routed packets are refused"],
     state: &[
         StateDef::of::<protocols::Protocols<Ip4>>(),
         StateDef::of::<protocols::Protocols<Ip6>>(),

@@ -31,6 +31,8 @@
 //! at once, without the random delay of RFC 4861 6.2.6, as VPP does (`ip6 nd … ra-send-unicast`);
 //! advertisements of others aren't compared with ours (RFC 4861 6.2.7); SEND (RFC 3971) is not
 //! spoken.
+//!
+//! Tests: Linux hosts, radvd, mutated messages.
 
 mod advertisement;
 mod api;
@@ -77,6 +79,15 @@ use protocol::Nd;
 pub static PLUGIN: Plugin = Plugin {
     name: "ip6-nd",
     about: "IPv6 neighbour discovery: neighbours, duplicate addresses, routers, groups, proxy",
+    area: "neighbours",
+    does: &[
+        "Neighbours, duplicate address detection, router advertisements with prefixes and DNS \
+         where enabled (`ip6 nd … no ra-suppress`)",
+        "Addresses and default routes from received advertisements, proxy, redirects, listener \
+         reports, unsolicited advertisements (`set ip6 nd announce`)",
+    ],
+    spec: &["RFC 4861", "RFC 4862", "RFC 6980", "RFC 7527", "RFC 7559", "RFC 8106", "RFC 3810"],
+    limits: &["No SEND", "Received router advertisements aren't compared with ours"],
     state: &[
         resolve::state::<Nd>(),
         StateDef::of::<rng::ControlRng>(),

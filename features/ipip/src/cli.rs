@@ -12,8 +12,8 @@ use std::fmt::{self, Write};
 use tunnel::{Declared, Shown, TunnelEndpoints, Tunnels};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Make an interface whose packets go to another router in IP packets; p2mp: the other ends
-    /// come by `create teib'
+    /// Create an IP in IP tunnel (RFC 2003, 2473): an interface whose packets go to another router
+    /// in IP packets; p2mp: `create teib' adds the other ends
     IpIp::CREATE, cli::join!("(", IpIp::USAGE, tunnel::INSTANCE, ")") => tunnel::create::<IpIp>;
     /// Delete a tunnel and its interface
     "delete ipip tunnel",
@@ -22,8 +22,8 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "show ipip tunnel", "[<interface:interface>]" => tunnel::show::<IpIp>;
     /// Keys of received packets: addresses and table of each tunnel
     "show ipip tunnel-hash" => show_hash;
-    /// Make an interface that carries IPv6 to sites whose IPv4 addresses are embedded in their
-    /// prefixes
+    /// Create a 6RD tunnel (RFC 5969): an interface that carries IPv6 to sites whose IPv4 addresses
+    /// are embedded in their prefixes
     "create 6rd tunnel", sixrd::CREATE => sixrd::create;
     /// Delete a 6RD tunnel and its interface
     "delete 6rd tunnel", "{<interface:interface> | sw_if_index <index:u32>}" => sixrd::delete;

@@ -9,6 +9,10 @@
 //! 6RD (RFC 5969) is in [`sixrd`].
 //!
 //! Limits: no MPLS inside.
+//!
+//! Tests: ipip, sit and ip6tnl of a Linux kernel: pings and TCP in both directions, fragments;
+//! bytes of every header; wrong sources; routes through the tunnel itself; 6RD: random prefixes
+//! against a slow reader, a site behind a Linux kernel (the kernel's own 6RD isn't in the tests).
 
 mod api;
 mod cli;
@@ -30,6 +34,21 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "ipip",
     about: "IP in IP tunnels",
+    area: "tunnels",
+    does: &[
+        "IP in IP: IPv4 and IPv6 in IPv4 and IPv6, with one remote endpoint, or several by \
+         `create teib` (`create ipip tunnel`)",
+        "DSCP, ECN, DF, hop limit and flow label copied or fixed; tunnels in tunnels; \
+         super-packets segmented before encapsulation",
+        "6RD: IPv6 to sites whose IPv4 addresses are embedded in their prefixes; sources checked \
+         on demand (`create 6rd tunnel`)",
+    ],
+    spec: &["RFC 2003", "RFC 2473", "RFC 4213", "RFC 6864", "RFC 5969", "RFC 3964 5.1"],
+    limits: &[
+        "No MPLS inside",
+        "Super-packets don't stay whole",
+        "6RD: no border relay prefix delegation",
+    ],
     state: &[tunnel::SHARED, tunnel::tunnels::<IpIp>(), StateDef::of::<sixrd::SixRds>()],
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[

@@ -34,9 +34,29 @@
 //! Storm control (`storm`) limits the frames that a port floods. ARP and ND termination
 //! (`termination`) answers for known hosts.
 //!
+//! - **MAC addresses**: The addresses of all bridge domains are in one hash table
+//!   (`tables::MacTable`), with one cache line per bucket. Workers look up, learn and move
+//!   addresses without a lock, by one compare-exchange. Only control removes entries, and a slot is
+//!   reused after a grace period.
+//! - **Growth of the table**: It grows while it is used: entries move from the smaller array to the
+//!   larger one in slices.
+//! - **BVI**: It is a loopback interface: frames to it start the arc of frames that it has
+//!   received, and its transmit node sends into the domain.
+//! - **Floods**: Copies are made as for multicast. `l2-input` marks frames of ports with storm
+//!   control, and `l2-flood` takes a token for each marked frame.
+//! - **ARP and ND termination**: `arp-term-l2bd` reports the hosts that it detects to control,
+//!   through the mailboxes that also carry its events.
+//! - **Tags**: One function (`net::tags`) takes tags off and puts tags in, for the output of
+//!   sub-interfaces and for tag rewriting.
+//!
 //! Limits: no policer. Frames to reserved group addresses
 //! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP receives nothing on bridged
 //! ports.
+//!
+//! Tests: frames compared byte for byte at every port; random tags rewritten and restored; broken
+//! frames; interfaces and domains deleted in use; two threads that learn, move and remove; Linux
+//! hosts in a domain, one of them on a VLAN, and one host for which the domain answers; storm
+//! control: never more frames than burst and rate allow, with two threads.
 
 mod ager;
 mod api;
@@ -95,6 +115,24 @@ use stats::Space;
 pub static PLUGIN: Plugin = Plugin {
     name: "l2",
     about: "Layer-2 switching: bridge domains, cross-connects, BVI",
+    area: "ethernet-and-l2",
+    does: &[
+        "Bridge domains: learning, aging, flushing, learn limits, split-horizon groups, static \
+         and filter entries, unknown-unicast port, MAC address events",
+        "ARP and ND termination for configured hosts and for hosts snooped in the domain (`set \
+         bridge-domain arp snoop`), with host events",
+        "A loopback interface as routed member (BVI); cross-connects; VLAN tag rewriting of \
+         sub-interfaces (push, pop, translate); ports that send only frames with their own tags \
+         (EFP filter); headers of backbone bridges (`set interface l2 pbb-tag-rewrite`)",
+        "Storm control: limits the broadcast, multicast and unknown-unicast frames that a port \
+         floods each second (`set interface l2 storm-control`); VPP has none",
+    ],
+    spec: &["IEEE 802.1Q 8.6 to 8.8, 25"],
+    limits: &[
+        "Backbone headers: a frame counts as group or unicast by its addresses on arrival, and \
+         service tags aren't translated",
+        "Storm control counts frames, not bytes",
+    ],
     state: &[StateDef::of::<Bridge>()],
     startup: &[StartupDef::of::<startup_conf::Startup>()],
     nodes: &[

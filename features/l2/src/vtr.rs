@@ -133,7 +133,7 @@ pub fn compile(interface: &Interface, wanted: TagRewrite) -> Result<Rewrites> {
     let popped: Option<Vec<_>> = own.get(..pop).and_then(|own| own.iter().copied().collect());
     let popped = popped.ok_or_else(|| {
         let why = format!(
-            "frames of {} have no {pop} tags that are known: what leaves couldn't get them back",
+            "frames of {} have fewer than {pop} known VLAN tags: `pop' needs a sub-interface that matches them",
             interface.name
         );
         Error::unsupported(why).retval(retval::INVALID_VLAN_TAG_COUNT)

@@ -8,6 +8,9 @@
 //! MAC addresses. A patch is one way; a cable is two of them.
 //!
 //! Limits: devices only, no sub-interfaces; a device is the receiving side of one patch.
+//!
+//! Tests: frames of all lengths compared byte for byte, also tagged, to groups and to our own MAC
+//! address; devices that are mirrored, that go down and that are deleted.
 
 mod api;
 mod cli;
@@ -25,6 +28,10 @@ use net::Interfaces;
 pub static PLUGIN: Plugin = Plugin {
     name: "l2patch",
     about: "L2 patch: all frames of one device leave by another",
+    area: "ethernet-and-l2",
+    does: &["All frames that a device receives leave by another device (`test l2patch`)"],
+    spec: &["VPP's `l2patch`"],
+    limits: &["Devices only, no sub-interfaces"],
     state: &[StateDef::of::<Patches>()],
     nodes: &[NodeDef::configured::<node::L2Patch>()],
     features: &[Feature {

@@ -10,7 +10,8 @@ use object::{Argument, Arguments, Choice, Words};
 use tunnel::Declared;
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Make an interface whose frames go to another router behind a session identifier and a cookie
+    /// Create an L2TPv3 tunnel (RFC 3931): an interface whose frames go to another router over
+    /// IPv6, behind a session identifier and a cookie
     /// (hexadecimal), over IPv6
     L2tp::CREATE,
     cli::join!("(", L2tp::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<L2tp>;

@@ -9,6 +9,9 @@
 //!
 //! Limits: packets to groups are forwarded as usual. Packets of a cross-connected interface don't
 //! take the super-path.
+//!
+//! Tests: frames compared byte for byte, with and without the super-path; flows over several paths,
+//! routes and interfaces that change; Linux hosts, two of them with the same address.
 
 mod api;
 mod cli;
@@ -26,6 +29,12 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "l3xc",
     about: "Layer-3 cross-connects",
+    area: "policy",
+    does: &[
+        "All unicast packets that an interface receives take given paths (`l3xc`, `show l3xc`)",
+    ],
+    spec: &["VPP's `l3xc`"],
+    limits: &["Packets to groups are forwarded as usual"],
     state: &[StateDef::of::<CrossConnects<Ip4>>(), StateDef::of::<CrossConnects<Ip6>>()],
     nodes: &[NodeDef::configured::<node::Input<Ip4>>(), NodeDef::configured::<node::Input<Ip6>>()],
     features: &[

@@ -21,6 +21,10 @@
 //!
 //! Limits: a member without a partner that runs LACP carries no frames; no churn detection
 //! (6.4.17); no version 2 TLVs; the members of a bond all have the same key.
+//!
+//! Tests: Linux's bonding driver in mode 802.3ad, links that fail and links that only lose frames;
+//! two bonds port to port; bytes of data units; state machines under random events; 100,000
+//! truncated and mutated data units and markers; floods.
 
 mod api;
 mod cli;
@@ -42,6 +46,13 @@ use wire::EtherType;
 pub static PLUGIN: Plugin = Plugin {
     name: "lacp",
     about: "LACP: links of a bond agree with the other end",
+    area: "link-protocols",
+    does: &[
+        "Negotiates with the other end which links of a bond carry frames, active or passive, \
+         with short or long timeouts; answers markers (`create bond mode lacp`, `show lacp`)",
+    ],
+    spec: &["IEEE 802.1AX-2014 clause 6"],
+    limits: &["A link whose other end doesn't run LACP carries no frames", "No churn detection"],
     state: &[StateDef::of::<Ports>()],
     nodes: &[NodeDef::of::<input::LacpInput>()],
     cli: self::cli::COMMANDS,

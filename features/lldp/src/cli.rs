@@ -11,11 +11,11 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// The system's data that neighbours receive, its interval, and for how many intervals it holds
     "set lldp",
     "[system-name <name:string>] [tx-hold <hold:u32>] [tx-interval <interval:u32>]" => set;
-    /// Tell the other end of a link who is here, and note who is there; or end that
+    /// Enable LLDP on an interface: send this system's data, and list the neighbour; or disable it
     "set interface lldp",
     "{<interface:interface> | sw_if_index <index:u32>} [port-desc <description:string>] [mgmt-ip4 <ip4:ip4>] [mgmt-ip6 <ip6:ip6>] [mgmt-oid <object:string>] [disable]"
         => set_interface;
-    /// Neighbours at the other ends of links; with `detail' also what they are told of us
+    /// LLDP neighbours; with `detail' also the data that this system sends
     "show lldp", "[detail]" => show::show;
 };
 

@@ -9,6 +9,8 @@
 //!
 //! Limits: one neighbour on a port, the last one received; not on sub-interfaces; nothing is
 //! received on ports of bridge domains.
+//!
+//! Tests: lldpd at the other end; bytes of every element; truncated and mutated data units.
 
 mod api;
 mod cli;
@@ -30,6 +32,17 @@ use wire::EtherType;
 pub static PLUGIN: Plugin = Plugin {
     name: "lldp",
     about: "LLDP: who is at the other end of a link",
+    area: "link-protocols",
+    does: &[
+        "Sends this system's data to the other ends of links, and lists LLDP neighbours (`set \
+         interface lldp`, `show lldp`)",
+    ],
+    spec: &["IEEE 802.1AB"],
+    limits: &[
+        "One neighbour per port",
+        "Not on sub-interfaces",
+        "Ports of bridge domains send but don't receive",
+    ],
     state: &[StateDef::of::<Lldp>()],
     counters: &[("/net/lldp", Space::Interface)],
     nodes: &[NodeDef::of::<input::LldpInput>()],

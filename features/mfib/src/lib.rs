@@ -38,6 +38,8 @@
 //! label or a BIER header led to a table, which is where VPP sets it. A packet that comes in by an
 //! interface brings none and can't match, whatever the entry says; so until labels are there, an id
 //! is kept for clients and decides nothing, as in VPP.
+//!
+//! Tests: Linux hosts that join and send; a slow oracle over random entries and packets.
 
 mod api;
 mod cli;
@@ -62,6 +64,18 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "mfib",
     about: "Multicast forwarding: lookup, RPF check, replication",
+    area: "multicast",
+    does: &[
+        "Tables separate from those of unicast, with entries (S,G), (\\*,G) and (\\*,G/len)",
+        "RPF check, flags of interfaces, signals of packets to clients, replication without \
+         copying payloads, local delivery",
+    ],
+    spec: &["RFC 1112", "RFC 1812 5.2", "RFC 4291 2.7", "RFC 5771", "RFC 4443 2.4"],
+    limits: &[
+        "Static routes and routes of clients: no PIM, no IGMP querier",
+        "No BIER, no labels: RPF ids are stored only, and a packet that arrives on an interface \
+         has none",
+    ],
     nodes: &[
         NodeDef::of::<Lookup<Ip4>>(),
         NodeDef::of::<Lookup<Ip6>>(),

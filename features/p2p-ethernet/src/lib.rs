@@ -16,6 +16,9 @@
 //! sub-interface may switch them.
 //!
 //! Packets to groups are sent to the group's MAC address, so other clients may receive them too.
+//!
+//! Tests: frames compared byte for byte at every port; 3,000 clients of a port; two Linux hosts
+//! behind one port; broken frames.
 
 mod api;
 mod cli;
@@ -31,6 +34,10 @@ use ::graph::{Feature, NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "p2p-ethernet",
     about: "Point-to-point Ethernet: sub-interfaces by the client's MAC address",
+    area: "ethernet-and-l2",
+    does: &["A sub-interface for each client's MAC address, routed or switched (`p2p_ethernet`)"],
+    spec: &["VPP's `p2p_ethernet`"],
+    limits: &["Packets to groups have the group's MAC address, so other clients may receive them"],
     state: &[StateDef::of::<control::Clients>()],
     nodes: &[NodeDef::of::<node::P2pInput>()],
     features: &[Feature {

@@ -19,6 +19,9 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "path-mtu",
     about: "Path MTUs: set, or learned from routers",
+    area: "ip",
+    does: &["Path MTUs that are set, or learned from routers (`ip path-mtu`, `show ip pmtu`)"],
+    spec: &["RFC 1191", "RFC 8201"],
     state: &[StateDef::of::<Learner<Ip4>>(), StateDef::of::<Learner<Ip6>>()],
     cli: cli::COMMANDS,
     config: |world, config| {

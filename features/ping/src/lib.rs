@@ -32,6 +32,10 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "ping",
     about: "ping and traceroute from the router",
+    area: "tools",
+    does: &["`ping` and `traceroute` from the router, of both IP versions"],
+    spec: &["RFC 792", "RFC 4443"],
+    limits: &["Names aren't resolved"],
     state: &[StateDef::of::<sessions::Sessions>(), StateDef::of::<background::Background>()],
     nodes: &[
         NodeDef::of::<reply::EchoReply<Ip4>>(),

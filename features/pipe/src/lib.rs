@@ -15,6 +15,9 @@
 //!
 //! Nothing counts the hops of switched frames, so a packet crosses at most [`MAX_CROSSINGS`] pipes:
 //! a bridge loop over pipes ends there.
+//!
+//! Tests: frames compared byte for byte, with tags and of all lengths; two tables that resolve each
+//! other by ARP; bridge loops; Linux hosts behind two bridge domains and two tables; broken frames.
 
 mod api;
 mod cli;
@@ -32,6 +35,13 @@ use ::graph::{FieldDef, NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "pipe",
     about: "Pipes: pairs of connected Ethernet interfaces",
+    area: "ethernet-and-l2",
+    does: &[
+        "Two Ethernet interfaces of one instance, connected with each other, between tables or \
+         bridge domains (`pipe create`)",
+    ],
+    spec: &["VPP's pipes"],
+    limits: &["A packet crosses at most eight pipes"],
     state: &[StateDef::of::<node::Peers>(), StateDef::of::<control::Pipes>()],
     fields: &[FieldDef::of::<node::Crossings>()],
     nodes: &[NodeDef::of::<node::PipeRx>()],

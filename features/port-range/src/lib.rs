@@ -16,6 +16,8 @@
 //!
 //! **Fragments.** Only the first one of a datagram has ports. The later ones are dropped, unless
 //! shallow reassembly on the same interface (`set interface virtual-reassembly`) has told theirs.
+//!
+//! Tests: a Linux host that sends to allowed and to forbidden ports, with fragments.
 
 mod api;
 mod check;
@@ -34,6 +36,13 @@ use wire::Ip4;
 pub static PLUGIN: Plugin = Plugin {
     name: "port-range",
     about: "Which ports the hosts of a network may send to",
+    area: "policy",
+    does: &[
+        "TCP and UDP ports to which the hosts of a network may send, for received and for sent \
+         packets",
+    ],
+    spec: &["VPP's `source-and-port-range-check`"],
+    limits: &["Not for IPv6, as in VPP"],
     state: &[StateDef::of::<check::PublishedRanges>(), StateDef::of::<control::Checks>()],
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[NodeDef::configured::<PortRange<false>>(), NodeDef::configured::<PortRange<true>>()],

@@ -18,6 +18,10 @@
 //! Limits: the control plane is behind one Ethernet device; frames to it keep the client's
 //! destination address, so its interface has the MAC address of the clients' port or receives
 //! frames for all; no compression of PPP headers.
+//!
+//! Tests: bytes of every frame in both directions, with one and two tags; pppd and pppoe-server of
+//! a Linux kernel, pings and TCP; two routers back to back; random sets of sessions against a
+//! search; 25,000 broken frames.
 
 mod api;
 mod cli;
@@ -43,6 +47,19 @@ use wire::EtherType;
 pub static PLUGIN: Plugin = Plugin {
     name: "pppoe",
     about: "PPPoE sessions",
+    area: "tunnels",
+    does: &[
+        "PPPoE, the data path of an access concentrator (`create pppoe session`, `create pppoe \
+         cp`): clients are learned from discovery and PPP control packets, which pass to a \
+         control plane and back",
+        "Sessions of IPv4 and IPv6 with a host route, in a table of their own; behind ports and \
+         VLAN sub-interfaces",
+    ],
+    spec: &["RFC 2516"],
+    limits: &[
+        "Discovery and PPP's control protocols are another program's",
+        "The control plane is behind an Ethernet device, not a sub-interface",
+    ],
     phases: &[config::CONTROL_PLANE],
     state: &[
         StateDef::of::<Clients>(),

@@ -29,6 +29,8 @@
 //! | 1, 2 | an IPv4, IPv6 packet that is routed in the interface's table |
 //!
 //! Limits: policers of punted packets aren't built; a redirect has one path.
+//!
+//! Tests: a client's socket and real hosts.
 
 mod api;
 mod cli;
@@ -61,6 +63,14 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "punt",
     about: "Packets for other programs, or for another router",
+    area: "punt",
+    does: &[
+        "Packets by UDP and TCP port, protocol and reason go to clients' Unix sockets and back; \
+         several clients may take the same reason",
+        "Punted packets can be redirected to another router",
+    ],
+    spec: &["VPP's packet descriptor"],
+    limits: &["A redirect has one path", "No policer"],
     startup: &[StartupDef::of::<Startup>()],
     state: &[
         StateDef::of::<reasons::Reasons>(),

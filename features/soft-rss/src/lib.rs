@@ -15,6 +15,10 @@
 //!
 //! Packets without a flow stay together on the first thread: fragments, IPv4 packets with options,
 //! and frames that carry no IP.
+//!
+//! Tests: the hash against the published vectors and its definition; four threads: bytes, one
+//! thread for each flow, order within it; mutated frames; tunnels of all kinds, with and without
+//! the super-path.
 
 mod cli;
 mod control;
@@ -35,6 +39,13 @@ const fn in_tunnel<C: flow::Content>(before: &'static [&'static str]) -> Feature
 pub static PLUGIN: Plugin = Plugin {
     name: "soft-rss",
     about: "Received packets spread over threads by flow",
+    area: "speed",
+    does: &[
+        "Received packets of a device, or packets from a tunnel by their inner flow, are spread \
+         over threads by a Toeplitz hash with a key of one's own (`soft-rss config`, `soft-rss \
+         enable`)",
+    ],
+    limits: &["Fragments, IPv4 options and frames without IP stay on the first thread"],
     state: &[StateDef::of::<SoftRss>()],
     nodes: &[
         NodeDef::of::<node::Arrived>(),

@@ -8,6 +8,9 @@
 //! 00:00:00:00:00:02: the host takes all frames of that link. The first rule turns on the punt of
 //! all UDP and TCP ports without a listener, of both protocols, as in VPP; it stays on
 //! (`set punt … del` turns it off).
+//!
+//! Tests: bytes of every frame, UDP and TCP of both protocols; a Linux host that serves the
+//! router's address; broken packets.
 
 mod api;
 mod cli;
@@ -24,6 +27,12 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "stn",
     about: "Punted packets to an address leave by an interface",
+    area: "punt",
+    does: &[
+        "Punted packets to an address leave by an interface, to a host that shares the address \
+         (`stn rule`, `show stn rules`)",
+    ],
+    spec: &["VPP's `stn`"],
     state: &[StateDef::of::<control::Rules>()],
     nodes: &[NodeDef::of::<node::StnPunt<Ip4>>(), NodeDef::of::<node::StnPunt<Ip6>>()],
     features: &[

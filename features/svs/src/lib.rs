@@ -11,6 +11,8 @@
 //! the tables that its routes lead to stay as long as they are used here.
 //!
 //! Packets of an interface with this feature don't take the super-path.
+//!
+//! Tests: bytes of every packet; random prefixes against a list; tables deleted in use.
 
 mod api;
 mod cli;
@@ -28,6 +30,13 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "svs",
     about: "Source VRF select: tables by the source of packets",
+    area: "policy",
+    does: &[
+        "The source of a packet chooses the table in which its destination is looked up (`svs \
+         table`, `svs route`, `svs enable`)",
+    ],
+    spec: &["VPP's `svs`"],
+    limits: &["Its node is visited, between the stages of the super-path"],
     state: &[StateDef::of::<Svs<Ip4>>(), StateDef::of::<Svs<Ip6>>()],
     nodes: &[
         NodeDef::configured::<node::Select<Ip4>>(),

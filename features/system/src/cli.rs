@@ -52,7 +52,7 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// map: as a table
     "show memory",
     "[main-heap] [stats-segment] [api-segment] [numa-heaps] [map] [verbose]" => memory::memory;
-    /// That there are none of VPP's bounded-index hash tables, and where to look instead
+    /// VPP's bounded-index hash tables aren't used here; see `show memory'
     "show bihash", "[verbose] [detail]" => |_, _| {
         let text = "No tables of this kind: hash tables grow by themselves here, `show memory' tells what they take.\n";
         Ok(Output::both(text, serde_json::json!({ "tables": [] })))

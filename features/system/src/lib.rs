@@ -38,6 +38,13 @@ use graph::{Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "system",
     about: "Runtime statistics, errors, nodes, threads, memory",
+    area: "management",
+    does: &[
+        "Threads, buffers, memory, nodes, features and the graph, as VPP shows them",
+        "Shares of the buffer pool for each use that keeps packets, and a reserve for the \
+         router's own packets (`show buffers verbose`)",
+    ],
+    limits: &["One NUMA node"],
     state: &[
         StateDef::of::<control::RuntimeStart>(),
         StateDef::of::<control::Variants>(),

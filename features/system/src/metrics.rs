@@ -28,9 +28,14 @@ pub const METRICS: &[Metric] = &[
     )
     .unit("seconds"),
     Metric::gauge("workers", &[], "Worker threads", |s| s.scalar("/sys/num_worker_threads", &[])),
-    Metric::gauge("input_rate", &[], "Packets per second that inputs brought, of late", |s| {
-        s.scalar("/sys/input_rate", &[]);
-    }),
+    Metric::gauge(
+        "input_rate",
+        &[],
+        "Packets received per second, averaged over the last interval",
+        |s| {
+            s.scalar("/sys/input_rate", &[]);
+        },
+    ),
     Metric::gauge("vector_rate", WORKER, "Packets in a vector, of late", |s| {
         s.by_thread("/sys/vector_rate_per_worker");
     }),

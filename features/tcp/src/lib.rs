@@ -10,6 +10,8 @@
 //! IPv6 has the same, from the same source. Segments come here as long as nobody else takes the
 //! protocol, or the port: see [`ip::register_otherwise`]. Resets share the rate limit of ICMP
 //! errors, as they say the same.
+//!
+//! Tests: Linux hosts that connect, every kind of segment.
 
 mod reset;
 #[cfg(feature = "tests")]
@@ -24,6 +26,10 @@ use wire::{Ip4, Ip6, IpProtocol};
 pub static PLUGIN: Plugin = Plugin {
     name: "tcp",
     about: "Resets for TCP segments that nobody here takes",
+    area: "ip",
+    does: &["TCP resets for closed ports; closed UDP ports get an ICMP error"],
+    spec: &["RFC 9293", "RFC 1122", "RFC 4443"],
+    limits: &["No TCP beyond that"],
     nodes: &[NodeDef::of::<Reset<Ip4>>(), NodeDef::of::<Reset<Ip6>>()],
     start: |world| {
         start::<Ip4>(world)?;

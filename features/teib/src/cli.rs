@@ -8,7 +8,7 @@ use net::Interfaces;
 use net::args::interface;
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Say at which address of the underlay an interface's peer is
+    /// Map a peer of a multipoint tunnel to its address in the underlay (as NHRP does)
     "create teib",
     "(<interface:interface> {peer <peer:ip>} {nh <nexthop:ip>} [nh-table-id <table:u32>])"
         => create;

@@ -6,6 +6,8 @@
 //! A peer of a multipoint interface gets a host route by that interface. The tunnel hears of it
 //! ([`Teib::subscribe`]) and knows from then on where packets to the peer go, and from where they
 //! may come.
+//!
+//! Tests: peers that come, change and go; tables that change; commands and messages.
 
 mod api;
 mod cli;
@@ -24,6 +26,9 @@ use net::Interfaces;
 pub static PLUGIN: Plugin = Plugin {
     name: "teib",
     about: "Tunnel endpoints: where overlay peers are in the underlay",
+    area: "tunnels",
+    does: &["Addresses of the peers of multipoint tunnels, each with a host route (`create teib`)"],
+    spec: &["VPP's `teib`"],
     state: &[StateDef::of::<control::Teib>()],
     cli: self::cli::COMMANDS,
     config: write_config,

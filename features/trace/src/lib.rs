@@ -16,6 +16,8 @@
 //!
 //! Limits: packets that a device without Ethernet header brings in don't pass `device-input`, so
 //! they are captured only when they leave or are dropped (as in VPP).
+//!
+//! Tests: tshark and tcpdump read the captures.
 
 mod api;
 mod choose;
@@ -44,6 +46,15 @@ use graph::{Feature, NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "trace",
     about: "Packet traces, and captures into files",
+    area: "tools",
+    does: &[
+        "Traces of packets through the graph (`trace add`, `show trace`), with filters in BPF \
+         syntax and of the classifier",
+        "Captures in pcapng, of received, sent and dropped packets, with drop reasons (`pcap \
+         trace`)",
+    ],
+    spec: &["pcapng"],
+    limits: &["An `rx` capture has no packets of devices without link layer"],
     state: &[
         StateDef::of::<classifier::Registered>(),
         StateDef::of::<control::Filters>(),

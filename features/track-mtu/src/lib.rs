@@ -12,6 +12,9 @@
 //! `ip4-tunnel-error` and `ip6-tunnel-error` take errors about outer packets. An error is believed
 //! if it quotes the ends, the protocol and the identifier of a tunnel that tracks its MTU. No path
 //! MTU below 552 bytes is believed.
+//!
+//! Tests: bytes of errors and packets for seven kinds of tunnels; errors about other packets aren't
+//! believed; a Linux host behind a smaller link of a Linux router.
 
 mod cli;
 mod node;
@@ -31,6 +34,20 @@ const PROTOCOLS: [IpProtocol; 5] =
 pub static PLUGIN: Plugin = Plugin {
     name: "track-mtu",
     about: "MTUs of tunnels that follow the path of their outer packets",
+    area: "tunnels",
+    does: &[
+        "The MTU of a tunnel follows the path of its outer packets: the egress interface's MTU, \
+         and path MTUs that routers report about outer packets (word `track-mtu` of tunnels with \
+         one other end, `show tunnel mtu`)",
+        "Larger inner packets are fragmented, or refused with an MTU that works",
+    ],
+    spec: &["RFC 1191", "RFC 2003 5.1", "RFC 2473 7.1", "RFC 8201"],
+    limits: &[
+        "Off without the word",
+        "Changes of routes are seen within a second",
+        "Frames of bridge domains are not refused",
+        "Not for tunnels to groups or multipoint tunnels",
+    ],
     state: &[tunnel::SHARED, StateDef::of::<TrackedMtus>()],
     nodes: &[NodeDef::of::<node::TunnelError<Ip4>>(), NodeDef::of::<node::TunnelError<Ip6>>()],
     cli: cli::COMMANDS,

@@ -24,6 +24,29 @@
 //!
 //! A packet gets the headers of at most [`MAX_NESTED`] tunnels: a route to the other end that leads
 //! through the tunnel itself ends there.
+//!
+//! - **Output.** All tunnels have one output node, `tunnel-output`, and the tunnels of a kind share
+//!   one transmit node (`Interfaces::create_sharing`), so packets to many tunnels stay in one
+//!   frame. The transmit node finds the tunnel by the packet's output interface, puts a prepared
+//!   header in front and follows the route to the remote endpoint (`net::Tracked`).
+//! - **Input.** A packet is matched to its tunnel by a lookup of the whole key (both ends, table,
+//!   number) in `tables::HashIndex`. The lookup is part of the local delivery of the outer packet
+//!   or, for kinds in UDP datagrams, also of a feature in front of the route lookup.
+//! - **UDP datagrams.** VXLAN, GENEVE, GTP-U and VXLAN-GPE differ only in their header
+//!   (`tunnel::Datagrams`): ports, tunnels to groups, the input nodes and the bypass are the same
+//!   code, with the kind as type parameter.
+//! - **Without outer IP header or port.** L2TPv3 is a protocol of its own behind IPv6, so its input
+//!   node stands behind `ip6-local` like that of GRE. PPPoE has no outer IP header:
+//!   `ethernet-input` hands its frames over by their type, and its sessions send to the client's
+//!   interface instead of a route. Its discovery and control packets pass to another program and
+//!   back (`features/pppoe/src/dispatch.rs`).
+//! - **Outer packets** are packets of the router's own: `ip4-rewrite` fragments them and respects
+//!   their path MTU.
+//! - **Multipoint interfaces** (`IfKind::Multipoint`) have several remote endpoints and no address
+//!   resolution. An entry of `create teib` completes the adjacency of its peer. The rewrite of this
+//!   adjacency is the number of the endpoint, four bytes that the transmit node takes off again.
+//!   Where the endpoint follows from the neighbour's address (6RD), the device makes the rewrite
+//!   (`Device::header_to`).
 
 pub mod api;
 mod arcs;

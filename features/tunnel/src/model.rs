@@ -165,7 +165,7 @@ pub struct HeaderMarking {
     )]
     pub flags: Flags,
     /// The DSCP of outer headers, unless it is copied: 0 to 63.
-    #[words("[dscp <dscp:u8>]", default, then = check_dscp)]
+    #[words("[dscp <dscp:0-63>]", default, then = check_dscp)]
     pub dscp: u8,
     /// Their TTL or hop limit as it leaves, if it isn't the kind's own; 0 is the kind's own.
     #[words("[hop-limit <hoplimit:u8>]", default)]

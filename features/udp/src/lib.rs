@@ -19,6 +19,9 @@
 //!
 //! Limits: no MPLS inside; super-packets (GSO) are dropped by name; DSCP and ECN of the packet
 //! inside aren't copied.
+//!
+//! Tests: the UDP sockets of a Linux host that answers pings inside datagrams; bytes of every
+//! datagram; loops, chains, routes that change, broken packets.
 
 mod api;
 mod cli;
@@ -44,6 +47,19 @@ const ENCAPSULATIONS: Phase =
 pub static PLUGIN: Plugin = Plugin {
     name: "udp",
     about: "Packets in UDP datagrams",
+    area: "tunnels",
+    does: &[
+        "Routes that put packets into UDP datagrams (`udp encap`, path `udp-encap`): IPv4 and \
+         IPv6 in IPv4 and IPv6, with a source port for each flow; the route to the destination is \
+         followed as it changes",
+        "Ports whose datagrams carry packets (`udp decap`)",
+    ],
+    spec: &["RFC 768", "RFC 7510 3", "RFC 8200 8.1"],
+    limits: &[
+        "No MPLS inside",
+        "Super-packets are dropped, with a drop reason",
+        "DSCP and ECN aren't copied",
+    ],
     state: &[StateDef::of::<control::Udp>()],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<decap::Decapsulated>()],
     nodes: &[

@@ -24,6 +24,8 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "unittest",
     about: "Commands by which clients' tests drive features from outside",
+    area: "tools",
+    does: &["Off unless startup.conf enables it"],
     default_disabled: true,
     state: &[
         StateDef::of::<punt::ClientOutputs<Ip4>>(),

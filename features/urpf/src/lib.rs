@@ -26,6 +26,9 @@
 //! **Not asked:** what we send ourselves; IPv6's link-local sources, which mean nothing behind the
 //! link; and the unspecified address on its way to all or to a group (DHCP, duplicate address
 //! detection).
+//!
+//! Tests: routes of all kinds, single packets and vectors, both families; with and without the
+//! super-path; a Linux host with sources that are and aren't routed back.
 
 mod accepted;
 mod api;
@@ -49,6 +52,13 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "urpf",
     about: "Reverse path checks of sources",
+    area: "policy",
+    does: &[
+        "Reverse path check (uRPF), strict and loose, for received and for sent packets, in any \
+         table",
+        "The default route counts, as in VPP, or doesn't (`deny-default`)",
+    ],
+    spec: &["RFC 2827", "RFC 3704", "RFC 8704"],
     state: &[
         StateDef::of::<control::Urpf>(),
         StateDef::of::<accepted::Accepted<Ip4>>(),

@@ -10,7 +10,8 @@ use std::fmt::{self, Write};
 use tunnel::{Declared, Shown, Tunnels};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Make an interface whose packets go to another router in datagrams, or to a group of routers;
+    /// Create a VXLAN-GPE tunnel: an interface whose packets go to another router in UDP datagrams,
+    /// or to a group of routers;
     /// next-…: its payload, IPv4 without
     Gpe::CREATE, cli::join!("(", Gpe::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<Gpe>;
     /// VXLAN-GPE tunnels

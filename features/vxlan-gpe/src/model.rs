@@ -65,7 +65,7 @@ pub struct Gpe {
     #[words("[dst_port <destinationport:u16>]", default = Header::PORT, then = tunnel::chosen_port::<Gpe>)]
     pub remote_port: u16,
     /// The network identifier.
-    #[words("{vni <vni:u32>}", then = tunnel::vni)]
+    #[words("{vni <vni:0-16777215>}", then = tunnel::vni)]
     pub vni: u32,
     /// The payload that it is for.
     #[words("[next-ip4] [next-ip6] [next-ethernet] [next-nsh]", default = Protocol::Ip4)]

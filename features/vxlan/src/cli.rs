@@ -9,7 +9,8 @@ use std::fmt::{self, Write};
 use tunnel::{Declared, Shown, Tunnels};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Make an interface whose frames go to another router in datagrams, or to a group of routers
+    /// Create a VXLAN tunnel (RFC 7348): an interface whose frames go to another router in UDP
+    /// datagrams, or to a group of routers
     Vxlan::CREATE,
     cli::join!("(", Vxlan::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<Vxlan>;
     /// VXLAN tunnels

@@ -428,7 +428,7 @@ fn wrong_ones_are_refused() {
         (format!("{create} dst 10.0.1.1 vni 13"), -82, "both ends"),
         (format!("{create} dst 2001:db8::1 vni 13"), -7, "two protocols"),
         (format!("{create} dst 10.0.1.3 vni 13 encap-vrf-id 9"), -3, "no table 9"),
-        (format!("{create} dst 10.0.1.3 vni 16777216"), -1, "24 bits"),
+        (format!("{create} dst 10.0.1.3 vni 16777216"), -1, "16777215"),
         (format!("{create} dst 239.1.1.1 vni 13"), -2, "need an interface"),
         (format!("{create} group 239.1.1.1 p9 vni 13"), -2, "p9"),
         (format!("{create} dst 10.0.1.9 vni 13 del"), -6, "no such vxlan_tunnel"),

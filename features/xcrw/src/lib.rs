@@ -13,6 +13,9 @@
 //! by the router, as of a packet that it received.
 //!
 //! Limits: one direction, no device that segments (GSO).
+//!
+//! Tests: frames compared byte for byte, in packets of both families, by tables and by interfaces;
+//! sub-interfaces with tag rewriting; every way to end a cross-connect; random bytes and frames.
 
 mod cli;
 mod config;
@@ -30,6 +33,17 @@ use l2::OutputFeatures;
 pub static PLUGIN: Plugin = Plugin {
     name: "xcrw",
     about: "Layer-2 cross-connects that put bytes in front of frames",
+    area: "ethernet-and-l2",
+    does: &[
+        "Given bytes are put in front of a port's frames, which go to a given node, for example \
+         as the payload of an IP packet to the lookup (`set interface l2 xcrw`)",
+    ],
+    spec: &["VPP's `xcrw`"],
+    limits: &[
+        "One direction",
+        "Lengths and checksums in the given bytes aren't updated",
+        "No segmentation by devices",
+    ],
     state: &[StateDef::of::<Rewrites>()],
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[NodeDef::of::<node::L2Xcrw>()],

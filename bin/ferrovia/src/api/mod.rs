@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The binary API's server: its sockets, and the messages that are the daemon's own.
+//!
+//! Tests: CRCs and layouts as published; vpp_papi and GoVPP, unchanged; hostile clients.
 
 mod cli;
 pub mod clients;
@@ -25,6 +27,13 @@ use graph::{Plugin, Shared, StateDef, World};
 pub static PLUGIN: Plugin = Plugin {
     name: "api",
     about: "The binary API's door, and the daemon's own messages",
+    area: "management",
+    does: &[
+        "The binary API on a Unix socket: modules and messages in [api.md](../api.md), events, \
+         traces, `--dump-api`",
+    ],
+    spec: &["VPP 26.06's"],
+    limits: &["No shared-memory transport"],
     cli: cli::COMMANDS,
     transient: &[("api trace", "is a record that is made now")],
     state: &[StateDef::of::<Commands>()],

@@ -333,6 +333,8 @@ pub fn write_config(config: &mut RunningConfig) {
 pub static PLUGIN: Plugin = Plugin {
     name: "logging",
     about: "What is logged",
+    area: "management",
+    does: &["Log classes with levels of their own, to standard error, syslog or a file"],
     config: |_, config| write_config(config),
     examples: examples::EXAMPLES,
     ..Plugin::EMPTY

@@ -6,6 +6,8 @@
 //! for users all answer from here when something is asked for that isn't built.
 
 #[cfg(feature = "tests")]
+mod pages;
+#[cfg(feature = "tests")]
 mod tests;
 
 /// VPP's commands, one a line: its path, a tab, the plugin or feature that it belongs to (`-` where

@@ -132,7 +132,7 @@ pub fn export(path: &Path, text: &str) -> Result<(), Error> {
                 && std::fs::read(path).is_ok_and(|old| old.starts_with(MARK.as_bytes()));
             if !ours {
                 return Err(Error::failed(format!(
-                    "{}: there is something that `save' didn't write",
+                    "{} exists, and was not written by `save'",
                     path.display()
                 )));
             }

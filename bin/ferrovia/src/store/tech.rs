@@ -327,7 +327,7 @@ impl<W: World> Sequence<W> for Gather<W> {
                 let n = self.files;
                 Step::Done(Output::both(
                     format!(
-                        "Of large tables the first {ENTRIES} entries: each file says what shows all\n{n} files in {path}\n"
+                        "Tables are cut after {ENTRIES} entries: each file names the command for all\n{n} files in {path}\n"
                     ),
                     json!({ "file": path, "files": n, "entries": ENTRIES }),
                 ))

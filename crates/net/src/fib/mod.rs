@@ -19,6 +19,31 @@
 //! resolved for packets of its own link type.
 //!
 //! A path whose next hop is down ([`NextHops`]) is left out while its list has another usable path.
+//!
+//! **Changes.** When a link goes down, or when a watcher reports a next hop down (`net::NextHops`;
+//! neighbour resolution is such a watcher, and there may be others), control first redirects the
+//! path lists; other subscribers run after that. When an entry changes, the lists with next hops in
+//! its prefix are resolved again; when a list becomes usable or unusable, the lists that follow it.
+//! A path that leads back to its own list, through routes of any link type and objects, is `looped`
+//! and not used.
+//!
+//! **Link types and kinds are guests.** A feature registers a link type (`net::Links::add`: name,
+//! EtherType, MTU, and the node that packets take from a lookup to each kind of adjacency), and
+//! types of objects (`net::ObjectType`: a name, a node for each link type, the header that the node
+//! puts in front, the route that packets take behind it, words and text for commands). A path names
+//! an object by its type and number. tests/graph/guests.rs brings labels, their table and their
+//! imposition over a tunnel without a change elsewhere.
+//!
+//! - An object that sends packets to another destination follows the route to it (`net::Tracked`):
+//!   the index of its adjacency stays the same, and one store replaces the content of the
+//!   adjacency. `ip::Onward` sends packets by it. A feature with paths of its own, such as
+//!   `features/l3xc`, follows the paths in the same way (`Tracked::over`).
+//! - A path to an object is usable while the route that the object follows is usable.
+//! - The type is notified of the first and of the last path to an object: `features/dvr` enables
+//!   its output feature only where routes need it.
+//!
+//! **Owners of tables.** A route table has owners (CLI, API, features). A table without an owner is
+//! removed as soon as no interface is bound to it and no route of another table resolves in it.
 
 mod bulk;
 mod control;

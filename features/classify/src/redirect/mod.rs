@@ -19,6 +19,9 @@ use wire::{Ip4, Ip6};
 pub static REDIRECT: Plugin = Plugin {
     name: "ip_session_redirect",
     about: "Packets of classifier sessions take paths of their own",
+    area: "policy",
+    does: &["Packets of a classifier session take paths of their own (`ip session redirect`)"],
+    spec: &["VPP's `ip_session_redirect`"],
     state: &[StateDef::of::<control::Redirects>()],
     nodes: &[NodeDef::of::<node::Redirect<Ip4>>(), NodeDef::of::<node::Redirect<Ip6>>()],
     cli: cli::COMMANDS,

@@ -34,9 +34,9 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "show ip table", "[<table:u32>]" => fib::tables::<Ip4>;
     /// IPv6 route tables
     "show ip6 table", "[<table:u32>]" => fib::tables::<Ip6>;
-    /// Routes; with a prefix who set it, with an address what it takes
+    /// Routes; with a prefix the sources of the route, with an address the route that packets take
     "show ip fib", FIB => fib::show::<Ip4>;
-    /// Routes; with a prefix who set it, with an address what it takes
+    /// Routes; with a prefix the sources of the route, with an address the route that packets take
     "show ip6 fib", FIB => fib::show::<Ip6>;
     /// Routes to link-local addresses: each link has its own; with a prefix who set it, with an
     /// address what it takes
