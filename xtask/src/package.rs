@@ -37,8 +37,8 @@ fn files(prefix: &str, etc: &str) -> Res<Vec<(&'static str, String)>> {
     ])
 }
 
-/// Files that the programs write themselves: ferrotest's manual page and completions, and the files that
-/// clients of the binary API read.
+/// Files that the programs write themselves: ferrotest's manual page and completions, and the files
+/// that clients of the binary API read.
 fn generated(programs: &Path, share: &Path) -> Res {
     let program = |name: &str| sh::cmd(&programs.join(name).to_string_lossy());
     sh::run(program("ferrotest").arg("extras").arg(share))?;

@@ -11,8 +11,7 @@ use tunnel::Declared;
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Create an L2TPv3 tunnel (RFC 3931): an interface whose frames go to another router over
-    /// IPv6, behind a session identifier and a cookie
-    /// (hexadecimal), over IPv6
+    /// IPv6, behind a session identifier and a cookie (hexadecimal)
     L2tp::CREATE,
     cli::join!("(", L2tp::USAGE, tunnel::INSTANCE, "[del])") => tunnel::create::<L2tp>;
     /// Change the cookies of a session; packets with the local cookie before are accepted until the
