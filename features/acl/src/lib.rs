@@ -40,7 +40,7 @@ pub mod control;
 mod examples;
 mod judge;
 pub mod list;
-mod lookup;
+pub mod lookup;
 mod macip;
 mod node;
 pub mod packet;

@@ -93,9 +93,54 @@ impl<F: Net + Match> Table<F> {
         all
     }
 
+    /// Position of the first rule that matches a packet and that `accept` takes.
+    pub fn first_that(
+        &self,
+        packet: &Tuple<F::Addr>,
+        turn: &Turn<'_>,
+        accept: &mut dyn FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        let class = |field: &Option<Addresses<F>>, addr| {
+            let mut class = [0];
+            if let Some(field) = field {
+                field.classes::<simd::V1>(&[F::key(addr)], &mut class, turn);
+            }
+            class[0]
+        };
+        let classes =
+            (class(&self.source, packet.source), class(&self.destination, packet.destination));
+        let rows = self.rows(packet, classes);
+        let mut summary = all_have(&rows, 0);
+        while summary != 0 {
+            let at = summary.trailing_zeros() as usize;
+            let mut bits = all_have(&rows, at + 1);
+            while bits != 0 {
+                let number = at * u64::BITS as usize + bits.trailing_zeros() as usize;
+                let position = self.positions.get(number).copied();
+                if let Some(position) = position.filter(|position| accept(*position)) {
+                    return Some(position);
+                }
+                bits &= bits - 1;
+            }
+            summary &= summary - 1;
+        }
+        None
+    }
+
     /// Position of the first rule that matches a packet whose addresses have these classes.
     #[inline(always)]
-    fn first<'t>(&'t self, packet: &Tuple<F::Addr>, (source, destination): (u32, u32)) -> u32 {
+    fn first(&self, packet: &Tuple<F::Addr>, classes: (u32, u32)) -> u32 {
+        let number = lowest(self.rows(packet, classes));
+        self.positions.get(number).copied().unwrap_or(NONE)
+    }
+
+    /// The rows of a packet whose addresses have these classes.
+    #[inline(always)]
+    fn rows<'t>(
+        &'t self,
+        packet: &Tuple<F::Addr>,
+        (source, destination): (u32, u32),
+    ) -> [&'t [u64]; FIELDS] {
         let (upper, any) = (packet.upper, self.any.row(0));
         let is_whole = upper.part == Part::Whole;
         let addresses = |field: &'t Option<Addresses<F>>, class| {
@@ -108,36 +153,37 @@ impl<F: Net + Match> Table<F> {
         let protocol =
             |field: &'t Protocols| field.rows.row(field.class(upper.part as usize, upper.protocol));
         let flags = self.flags.as_ref().filter(|_| is_whole);
-        let number = lowest([
+        [
             addresses(&self.source, source),
             addresses(&self.destination, destination),
             self.protocols.as_ref().map_or(any, protocol),
             ports(&self.source_ports, upper.source),
             ports(&self.destination_ports, upper.destination),
             flags.map_or(any, |field| field.rows.row(field.class(upper.protocol, upper.flags))),
-        ]);
-        self.positions.get(number).copied().unwrap_or(NONE)
+        ]
     }
+}
+
+/// The bits of a word that all rows have.
+#[inline(always)]
+fn all_have([source, destination, protocol, source_port, destination_port, flags]: &[&[u64]; FIELDS], at: usize) -> u64 {
+    let get = |row: &[u64]| row.get(at).copied().unwrap_or_default();
+    get(source)
+        & get(destination)
+        & get(protocol)
+        & get(source_port)
+        & get(destination_port)
+        & get(flags)
 }
 
 /// The lowest bit that all rows have, as a rule's number; `usize::MAX` if there is none. All rows
 /// have the same length.
 #[inline(always)]
 fn lowest(rows: [&[u64]; FIELDS]) -> usize {
-    let [source, destination, protocol, source_port, destination_port, flags] = rows;
-    let word = |at: usize| {
-        let get = |row: &[u64]| row.get(at).copied().unwrap_or_default();
-        get(source)
-            & get(destination)
-            & get(protocol)
-            & get(source_port)
-            & get(destination_port)
-            & get(flags)
-    };
-    let mut summary = word(0);
+    let mut summary = all_have(&rows, 0);
     while summary != 0 {
         let at = summary.trailing_zeros() as usize;
-        let bits = word(at + 1);
+        let bits = all_have(&rows, at + 1);
         if bits != 0 {
             return at * u64::BITS as usize + bits.trailing_zeros() as usize;
         }

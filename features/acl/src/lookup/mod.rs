@@ -92,6 +92,23 @@ impl<F: Net + Match> RuleSet<F> {
         self.memory
     }
 
+    /// Position of the first rule that matches a packet and that `accept` takes: for rules with
+    /// conditions of their user's beside those of [`Rule`].
+    #[inline(never)]
+    pub fn first_that(
+        &self,
+        packet: &Tuple<F::Addr>,
+        turn: &Turn<'_>,
+        mut accept: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        match &self.compiled {
+            Compiled::Small(small) => small.first_that(packet, &mut accept),
+            Compiled::Tables(tables) => {
+                tables.iter().find_map(|table| table.first_that(packet, turn, &mut accept))
+            }
+        }
+    }
+
     /// Looks packets up, [`BLOCK`] at most: `found` gets the position of the first rule that
     /// matches, or [`NONE`].
     #[inline(always)]

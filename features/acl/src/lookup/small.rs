@@ -66,6 +66,22 @@ impl<F: Net + Match> Small<F> {
         }
     }
 
+    /// Position of the first rule that matches a packet and that `accept` takes.
+    pub fn first_that(
+        &self,
+        packet: &Tuple<F::Addr>,
+        accept: &mut dyn FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        let mut rules = self.matching(packet);
+        while let Some(position) = self.positions.get(rules.trailing_zeros() as usize) {
+            if accept(*position) {
+                return Some(*position);
+            }
+            rules &= rules - 1;
+        }
+        None
+    }
+
     /// The rules that match a packet.
     #[inline(always)]
     fn matching(&self, packet: &Tuple<F::Addr>) -> u64 {
