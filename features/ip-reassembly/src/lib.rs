@@ -44,10 +44,12 @@ mod state;
 mod store;
 #[cfg(feature = "tests")]
 mod tests;
+mod users;
 
 pub use full::CustomNext;
 pub use state::{Kind, Limits, Reassembly, Settings};
 pub use store::PendingDatagram;
+pub use users::use_output;
 
 use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use wire::{Ip4, Ip6};
@@ -69,6 +71,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<state::Reassembly<Ip4>>(),
         StateDef::of::<state::Reassembly<Ip6>>(),
         StateDef::of::<control::Walk>(),
+        StateDef::of::<users::OutputUsers>(),
     ],
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
