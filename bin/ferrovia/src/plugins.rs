@@ -63,6 +63,7 @@ pub static ALL: &[&Plugin] = &[
     &classify::REDIRECT,
     &acl::PLUGIN,
     &abf::PLUGIN,
+    &firewall::PLUGIN,
     &pg::PLUGIN,
     &unittest::PLUGIN,
     &crate::api::PLUGIN,
