@@ -14,6 +14,7 @@ mod datagrams;
 mod devices;
 mod discovery;
 mod ends;
+mod firewall;
 mod forward;
 mod fragments;
 mod generator;

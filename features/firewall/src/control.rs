@@ -44,7 +44,7 @@ impl Shared for Firewall {
         }
         let mut config = control.running.clone();
         if forget(&mut config)
-            && let Err(e) = control.publish(world, config)
+            && let Err(e) = control.publish(world, config, false)
         {
             log::error!("the firewall still knows interface {sw_if}, which is deleted: {e}");
         }
@@ -90,7 +90,7 @@ impl Firewall {
         if is_draft {
             control.draft = Some(config);
         } else {
-            control.publish(world, config)?;
+            control.publish(world, config, false)?;
         }
         Ok(done)
     }
@@ -124,7 +124,7 @@ impl Firewall {
             let name = world.get::<Interfaces>().name(*sw_if);
             return Err(Error::failed(format!("the zone of {name} is deleted in the draft")));
         }
-        control.publish(world, config)?;
+        control.publish(world, config, true)?;
         control.draft = None;
         Ok(())
     }
@@ -208,7 +208,7 @@ impl Firewall {
         if zone.is_some() != old.is_some() && zone.is_some() {
             enable(world, sw_if, true)?;
         }
-        control.publish(world, config)?;
+        control.publish(world, config, false)?;
         if zone.is_some() != old.is_some() && zone.is_none() {
             enable(world, sw_if, false)?;
         }
@@ -271,14 +271,7 @@ impl Firewall {
         self.change(world, |control, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             config.policy(pair)?;
-            for (name, kind) in rule.sets() {
-                let set = config.sets.get(name).ok_or_else(|| no_set(name, config))?;
-                if set.members.kind() != kind {
-                    let has = set.members.kind();
-                    let why = format!("{name} is a set of {has}s: expected one of {kind}s");
-                    return Err(Error::parse(why));
-                }
-            }
+            check_sets(&rule, config)?;
             let Some(policy) = config.policies.get_mut(&pair) else { return Ok(()) };
             let there = policy.rules.get(&number);
             if there.is_some_and(|counted| *counted.rule == rule) {
@@ -289,6 +282,39 @@ impl Firewall {
             }
             let counted = Counted { rule: Arc::new(rule), hits: control.cells.take() };
             Arc::make_mut(policy).rules.insert(number, counted);
+            Ok(())
+        })
+    }
+
+    /// Replaces all rules of a policy at once.
+    ///
+    /// # Errors
+    /// As [`Self::set_rule`]; a number that stands twice.
+    pub fn set_rules(
+        &self,
+        world: &World,
+        [from, to]: [&str; 2],
+        rules: Vec<(u32, Rule)>,
+    ) -> Result<()> {
+        if rules.len() > RULES {
+            return Err(Error::limit(format!("a policy has {RULES} rules at most")));
+        }
+        self.change(world, |control, config| {
+            let pair = [config.zone(from)?, config.zone(to)?];
+            let mut all = BTreeMap::new();
+            for (number, rule) in rules {
+                rule.check()?;
+                check_sets(&rule, config)?;
+                let counted = Counted { rule: Arc::new(rule), hits: control.cells.take() };
+                if all.insert(number, counted).is_some() {
+                    let why = format!("rule {number} is there twice");
+                    return Err(Error::parse(why).retval(retval::ENTRY_ALREADY_EXISTS));
+                }
+            }
+            config.policy(pair)?;
+            if let Some(policy) = config.policies.get_mut(&pair) {
+                Arc::make_mut(policy).rules = all;
+            }
             Ok(())
         })
     }
@@ -394,6 +420,19 @@ fn merge<T: Ord>(
     } else {
         all.retain(|member| !some.contains(member));
     }
+}
+
+/// Checks that the sets which a rule names are there, and are of the right kind.
+fn check_sets(rule: &Rule, config: &Config) -> Result<()> {
+    for (name, kind) in rule.sets() {
+        let set = config.sets.get(name).ok_or_else(|| no_set(name, config))?;
+        if set.members.kind() != kind {
+            let has = set.members.kind();
+            let why = format!("{name} is a set of {has}s: expected one of {kind}s");
+            return Err(Error::parse(why));
+        }
+    }
+    Ok(())
 }
 
 fn no_draft() -> Error {

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Judgement of packets: by their session, or else by the policy of their zones.
+//! Judgement of packets: by their session, or else by the policy of their zones. It has two steps,
+//! so that the sessions of many packets are looked up together.
 
-use crate::limits::{HostLimits, Sources};
+use crate::limits::Sources;
 use crate::model::Action;
 use crate::packet::{Icmp, Malformed, Packet, quoted, read, segment};
 use crate::record::{End, Happened, Record, Records};
-use crate::rules::{Compiled, Decision, Generation, Ruled, SELF};
-use crate::session::{
-    AT_ONCE, AllSessions, First, Flows, Key, Session, State, ThreadSessions, Tracked,
-};
-use crate::settings::{Limit, Settings};
+use crate::rules::{Compiled, Decision, Generation, NO_ZONE, Ruled, SELF};
+use crate::session::{AllSessions, First, Flows, Key, Session, ThreadSessions, Tracked};
+use crate::settings::Settings;
 use crate::tcp::{Connection, Invalid, Outcome};
 use crate::verdict::{Reason, Verdict, Way};
 use graph::{Shared, ThreadIndex, World};
 use net::{FlowOwners, L4};
 use stats::CombinedLane;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 use sync::{Snapshot, Turn};
-use wire::{IpProtocol, TcpFlags};
+use wire::{Address, IpProtocol, TcpFlags};
 
 /// The rules in force.
 pub struct Rules(pub Snapshot<Generation>);
@@ -27,6 +26,7 @@ impl Shared for Rules {
     fn make(world: &World) -> Self {
         let nothing = Generation {
             number: 0,
+            settles_at: 0,
             zones: Vec::new(),
             width: 0,
             policies: Vec::new(),
@@ -54,27 +54,65 @@ impl<F: Ruled + Tracked> Judged for F {}
 
 /// State of a thread that judges.
 pub struct Judge<F> {
-    thread: ThreadIndex,
+    pub(crate) thread: ThreadIndex,
     /// Threads that own flows.
-    threads: usize,
+    pub(crate) threads: usize,
     owners: Arc<FlowOwners>,
-    rules: Arc<Rules>,
-    settings: Arc<Settings>,
-    sessions: Arc<AllSessions>,
-    sources: Arc<AllSources>,
-    records: Arc<Records>,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) sessions: Arc<AllSessions>,
+    pub(crate) sources: Arc<AllSources>,
+    pub(crate) records: Arc<Records>,
     hits: CombinedLane,
     of: std::marker::PhantomData<fn() -> F>,
 }
 
+/// The first step of a judgement: all that is known without the sessions.
+#[derive(Clone, Copy)]
+pub enum Question<A> {
+    /// The verdict.
+    Done(Verdict),
+    /// A packet of a flow that this thread owns.
+    Flow {
+        /// The packet.
+        packet: Packet<A>,
+        /// Key of its session.
+        key: Key<A>,
+        /// The side of its source.
+        side: usize,
+        /// Its zones.
+        zones: [u16; 2],
+    },
+    /// An ICMP error about a packet of such a flow.
+    Quoted {
+        /// Key of the session of the quoted packet.
+        key: Key<A>,
+        /// The side of its source.
+        side: usize,
+        /// TCP's sequence number.
+        seq: Option<u32>,
+    },
+}
+
+impl<A: Address> Question<A> {
+    /// The key of the session that decides.
+    #[inline(always)]
+    pub fn key(&self) -> Option<&Key<A>> {
+        match self {
+            Self::Done(_) => None,
+            Self::Flow { key, .. } | Self::Quoted { key, .. } => Some(key),
+        }
+    }
+}
+
 /// Facts that are the same for all that is done about one packet.
 #[derive(Clone, Copy)]
-struct Case<'t> {
-    generation: &'t Generation,
-    turn: &'t Turn<'t>,
-    now: u64,
-    interfaces: [u32; 2],
-    zones: [u16; 2],
+pub(crate) struct Case<'t> {
+    pub generation: &'t Generation,
+    pub turn: &'t Turn<'t>,
+    pub now: u64,
+    pub interfaces: [u32; 2],
+    pub zones: [u16; 2],
 }
 
 impl<F: Judged> Judge<F> {
@@ -94,6 +132,7 @@ impl<F: Judged> Judge<F> {
     }
 
     /// The zones of a packet's way.
+    #[inline(always)]
     fn zones(generation: &Generation, way: &Way) -> [u16; 2] {
         let [input, output] = way.interfaces;
         [
@@ -102,71 +141,139 @@ impl<F: Judged> Judge<F> {
         ]
     }
 
-    /// Judges a packet that begins with its IP header.
-    pub fn judge(
+    /// The first step of a judgement, which needs no session, of a packet that begins with its IP
+    /// header.
+    #[inline(always)]
+    pub fn ask(
         &self,
         way: &Way,
         bytes: &[u8],
         l4: Option<L4>,
         (turn, now): (&Turn<'_>, u64),
-    ) -> Verdict {
+    ) -> Question<F::Addr> {
+        let done = Question::Done;
         let generation = self.rules.0.get(turn);
         let zones = Self::zones(generation, way);
         let [from, to] = zones;
         let (there, back) = (generation.policy(zones), generation.policy([to, from]));
-        if from == crate::rules::NO_ZONE
-            || to == crate::rules::NO_ZONE
-            || from == to && there.is_none()
-        {
-            return Verdict::Unchecked;
+        if from == NO_ZONE || to == NO_ZONE || from == to && there.is_none() {
+            return done(Verdict::Unchecked);
         }
         let packet = match read::<F>(bytes, l4) {
             Ok(packet) => packet,
-            Err(why) => return Verdict::Drop(Reason::Malformed(why)),
+            Err(why) => return done(Verdict::Drop(Reason::Malformed(why))),
         };
         if is_of_router(zones, &packet) {
-            return Verdict::Unchecked;
+            return done(Verdict::Unchecked);
         }
         let case = Case { generation, turn, now, interfaces: way.interfaces, zones };
         if there.is_none() && back.is_none() {
-            return self.no_policy(&packet, &case);
+            return done(self.no_policy(&packet, &case));
         }
         if packet.icmp == Some(Icmp::Error) {
-            return self.error(&packet, bytes, &case);
+            return self.about(&packet, bytes, zones);
         }
         let Some((key, side)) = Key::of(&packet, zones) else {
-            return self.without_session(&packet, &case, there);
+            return done(self.without_session(&packet, &case, there));
         };
-        let owner = self.owner_of(&key);
-        if owner != self.thread {
-            return Verdict::Elsewhere(owner);
+        match self.elsewhere(&key) {
+            Some(elsewhere) => done(elsewhere),
+            None => Question::Flow { packet, key, side, zones },
         }
-        let sessions = self.sessions.of(self.thread);
-        debug_assert!(sessions.is_some(), "nothing is judged while something is judged");
-        let Some(mut sessions) = sessions else { return Verdict::Drop(Reason::Full) };
-        let sessions = &mut *sessions;
-        if let Some(verdict) = self.by_session(sessions, &key, side, (&packet, bytes), &case) {
-            return verdict;
-        }
-        self.begin(sessions, (key, side), (&packet, bytes), &case)
     }
 
-    fn owner_of(&self, key: &Key<F::Addr>) -> ThreadIndex {
+    /// The question that an ICMP error asks: whether the packet that it quotes belongs to a session
+    /// of the same two zones, in the other direction.
+    #[cold]
+    fn about(
+        &self,
+        packet: &Packet<F::Addr>,
+        bytes: &[u8],
+        [from, to]: [u16; 2],
+    ) -> Question<F::Addr> {
+        if packet.later {
+            return Question::Done(Verdict::Drop(Reason::Malformed(Malformed::Fragment)));
+        }
+        let quoted = quoted::<F>(packet, bytes);
+        let flow = quoted.and_then(|quoted| {
+            Key::of(&quoted.packet, [to, from]).map(|(key, side)| (key, side, quoted.seq))
+        });
+        let Some((key, side, seq)) = flow else {
+            return Question::Done(Verdict::Drop(Reason::IcmpError));
+        };
+        match self.elsewhere(&key) {
+            Some(elsewhere) => Question::Done(elsewhere),
+            None => Question::Quoted { key, side, seq },
+        }
+    }
+
+    /// The verdict on packets of a flow that another thread owns.
+    #[inline(always)]
+    fn elsewhere(&self, key: &Key<F::Addr>) -> Option<Verdict> {
         let zones = u32::from(key.zones[0]) << 16 | u32::from(key.zones[1]);
-        self.owners.of([key.end(0), key.end(1)], key.protocol, zones)
+        let owner = self.owners.of([key.end(0), key.end(1)], key.protocol, zones);
+        (owner != self.thread).then_some(Verdict::Elsewhere(owner))
+    }
+
+    /// The sessions of this thread, for the second step.
+    #[inline(always)]
+    pub fn sessions(&self) -> Option<MutexGuard<'_, ThreadSessions>> {
+        let sessions = self.sessions.of(self.thread);
+        debug_assert!(sessions.is_some(), "nothing is judged while something is judged");
+        sessions
+    }
+
+    /// The second step: `found` is the index of the session of the question's key, if it was looked
+    /// up before.
+    #[inline(always)]
+    pub fn answer(
+        &self,
+        question: &Question<F::Addr>,
+        found: Option<u32>,
+        (way, bytes): (&Way, &[u8]),
+        sessions: &mut ThreadSessions,
+        (turn, now): (&Turn<'_>, u64),
+    ) -> Verdict {
+        let generation = self.rules.0.get(turn);
+        let case = |zones| Case { generation, turn, now, interfaces: way.interfaces, zones };
+        match question {
+            Question::Done(verdict) => *verdict,
+            Question::Quoted { key, side, seq } => {
+                self.error(F::flows(sessions), key, (*side, *seq), &case([SELF; 2]))
+            }
+            Question::Flow { packet, key, side, zones } => {
+                let (flow, case) = ((*key, *side), case(*zones));
+                let by_session = self.by_session(sessions, flow, found, (packet, bytes), &case);
+                by_session.unwrap_or_else(|| self.begin(sessions, flow, (packet, bytes), &case))
+            }
+        }
+    }
+
+    /// Looks the sessions of many questions up together.
+    #[inline(always)]
+    pub fn find_many(
+        &self,
+        sessions: &mut ThreadSessions,
+        keys: &[Key<F::Addr>],
+        found: &mut [u32],
+    ) {
+        F::flows(sessions).find_many(keys, found);
     }
 
     /// Judges a packet by the session of its flow, if there is one.
+    #[inline(always)]
     fn by_session(
         &self,
         sessions: &mut ThreadSessions,
-        key: &Key<F::Addr>,
-        side: usize,
+        (key, side): (Key<F::Addr>, usize),
+        found: Option<u32>,
         (packet, bytes): (&Packet<F::Addr>, &[u8]),
         case: &Case<'_>,
     ) -> Option<Verdict> {
         let flows = F::flows(sessions);
-        let at = flows.find(key)?;
+        // Packets between the lookup and this one may have made or ended the session.
+        let found = found.filter(|at| flows.has_key(*at, &key));
+        let at = found.or_else(|| flows.find(&key))?;
         if flows.is_over(at, case.now) {
             self.end(flows, at, End::Time, case);
             return None;
@@ -180,8 +287,8 @@ impl<F: Judged> Judge<F> {
             let Some(segment) = segment(packet, bytes) else {
                 return Some(Verdict::Drop(Reason::Malformed(Malformed::Header)));
             };
-            let loose = case.generation.policy(session.first.zones);
-            let loose = loose.is_some_and(|policy| policy.loose);
+            let policy = case.generation.policy(session.first.zones);
+            let loose = policy.is_some_and(|policy| policy.loose);
             match session.tcp.segment(side, &segment, loose) {
                 Outcome::Pass => {}
                 Outcome::Drop(why) => return Some(Verdict::Drop(Reason::Tcp(why))),
@@ -197,16 +304,17 @@ impl<F: Judged> Judge<F> {
     }
 
     /// True if the rules of now accept the packet that made a session, if they are others than
-    /// those that it was judged by.
+    /// those that it was judged by; and until they have settled.
     #[inline(always)]
     fn is_still_permitted(&self, flows: &mut Flows<F::Addr>, at: u32, case: &Case<'_>) -> bool {
         let generation = case.generation.number;
         flows.get(at).is_some_and(|session| session.generation == generation)
             || self.judge_again(flows, at, case)
+            || case.now < case.generation.settles_at
     }
 
     #[cold]
-    fn judge_again(&self, flows: &mut Flows<F::Addr>, at: u32, case: &Case<'_>) -> bool {
+    pub(crate) fn judge_again(&self, flows: &mut Flows<F::Addr>, at: u32, case: &Case<'_>) -> bool {
         let (Some(key), Some(session)) = (flows.key(at), flows.get(at)) else { return false };
         let (packet, first) = (session.first_packet(&key), session.first);
         // Interfaces may be in other zones now.
@@ -228,55 +336,23 @@ impl<F: Judged> Judge<F> {
         stays
     }
 
-    /// Removes a session.
-    fn end(&self, flows: &mut Flows<F::Addr>, at: u32, why: End, case: &Case<'_>) {
-        if let Some((key, session)) = flows.remove(at) {
-            self.ended(&key, &session, why, (case.generation, case.now));
-        }
-    }
-
-    /// Gives back what a session has used, and logs its end.
-    fn ended(
-        &self,
-        key: &Key<F::Addr>,
-        session: &Session,
-        why: End,
-        (generation, now): (&Generation, u64),
-    ) {
-        self.sources.0.end(session.source);
-        if let Some(zone) = generation.limits(session.first.zones[0]) {
-            zone.end();
-        }
-        if session.log {
-            let record = Record::of_session(Happened::Ended(why), key, session, now);
-            self.records.post(self.thread, record);
-        }
-    }
-
-    /// An ICMP error passes if the packet that it quotes belongs to a session of the same two
-    /// zones, in the other direction.
+    /// The verdict on an ICMP error about a packet of this flow.
     #[cold]
-    fn error(&self, packet: &Packet<F::Addr>, bytes: &[u8], case: &Case<'_>) -> Verdict {
+    fn error(
+        &self,
+        flows: &mut Flows<F::Addr>,
+        key: &Key<F::Addr>,
+        (side, seq): (usize, Option<u32>),
+        case: &Case<'_>,
+    ) -> Verdict {
         let refused = Verdict::Drop(Reason::IcmpError);
-        if packet.later {
-            return Verdict::Drop(Reason::Malformed(Malformed::Fragment));
-        }
-        let Some(quoted) = quoted::<F>(packet, bytes) else { return refused };
-        let [from, to] = case.zones;
-        let Some((key, side)) = Key::of(&quoted.packet, [to, from]) else { return refused };
-        let owner = self.owner_of(&key);
-        if owner != self.thread {
-            return Verdict::Elsewhere(owner);
-        }
-        let Some(mut sessions) = self.sessions.of(self.thread) else { return refused };
-        let flows = F::flows(&mut sessions);
-        let Some(at) = flows.find(&key) else { return refused };
+        let Some(at) = flows.find(key) else { return refused };
         if flows.is_over(at, case.now) || !self.is_still_permitted(flows, at, case) {
             return refused;
         }
         let Some(session) = flows.get(at) else { return refused };
         // RFC 5927 4.1: a number that is under way.
-        match quoted.seq {
+        match seq {
             Some(seq) if !session.tcp.may_quote(side, seq) => refused,
             _ => Verdict::Session,
         }
@@ -338,7 +414,13 @@ impl<F: Judged> Judge<F> {
     }
 
     /// Logs a packet that is dropped.
-    fn deny(&self, packet: &Packet<F::Addr>, case: &Case<'_>, rule: Option<u32>, reason: Reason) {
+    pub(crate) fn deny(
+        &self,
+        packet: &Packet<F::Addr>,
+        case: &Case<'_>,
+        rule: Option<u32>,
+        reason: Reason,
+    ) {
         let upper = packet.tuple.upper;
         let record = Record {
             happened: Happened::Denied(reason.words()),
@@ -357,6 +439,7 @@ impl<F: Judged> Judge<F> {
     }
 
     /// Judges a packet of a flow without a session, and makes one.
+    #[inline(never)]
     fn begin(
         &self,
         sessions: &mut ThreadSessions,
@@ -433,108 +516,6 @@ impl<F: Judged> Judge<F> {
             return Err(Reason::NoSession);
         }
         Ok(Some(Connection::pick_up(side, &segment)))
-    }
-
-    fn make(
-        &self,
-        sessions: &mut ThreadSessions,
-        key: Key<F::Addr>,
-        mut session: Session,
-        from: (usize, u16),
-        case: &Case<'_>,
-    ) -> Result<(), Reason> {
-        let zone = case.generation.limits(case.zones[0]);
-        if zone.is_some_and(|zone| !zone.begin(case.now)) {
-            return Err(Reason::Zone);
-        }
-        let give_back = || zone.into_iter().for_each(|zone| zone.end());
-        let limits = HostLimits {
-            sessions: self.settings.limit(Limit::SourceSessions),
-            rate: self.settings.limit(Limit::SourceRate),
-        };
-        let (host, _) = key.end(from.0);
-        let Some(source) = self.sources.0.begin(host, limits, case.now) else {
-            give_back();
-            return Err(Reason::Source);
-        };
-        session.source = source;
-        if !self.make_room(sessions, &session, case) {
-            self.sources.0.end(source);
-            give_back();
-            return Err(Reason::Full);
-        }
-        let flows = F::flows(sessions);
-        let Some(at) = flows.make(key, session, (case.now, &self.settings)) else {
-            self.sources.0.end(source);
-            give_back();
-            return Err(Reason::Full);
-        };
-        flows.note(at, from, key.protocol, (case.now, &self.settings));
-        if session.log {
-            let record = Record::of_session(Happened::Created, &key, &session, case.now);
-            self.records.post(self.thread, record);
-        }
-        Ok(())
-    }
-
-    /// Makes room for a session; false if nothing may go.
-    fn make_room(&self, sessions: &mut ThreadSessions, new: &Session, case: &Case<'_>) -> bool {
-        let flows = F::flows(sessions);
-        let mut budget = AT_ONCE;
-        while let Some((key, session)) = flows.expire(case.now, &mut budget) {
-            self.ended(&key, &session, End::Time, (case.generation, case.now));
-        }
-        let half_open = self.settings.share(Limit::HalfOpen, self.threads);
-        if new.state() == State::HalfOpen && sessions.half_open() >= half_open {
-            let flows = F::flows(sessions);
-            // The other IP version may have all of them.
-            let Some(oldest) = flows.oldest(State::HalfOpen) else { return false };
-            self.end(flows, oldest, End::Room, case);
-        }
-        if sessions.count() >= self.settings.share(Limit::Sessions, self.threads) {
-            let flows = F::flows(sessions);
-            let Some(oldest) = flows.expendable() else { return false };
-            self.end(flows, oldest, End::Room, case);
-        }
-        true
-    }
-
-    /// Ends the sessions of this thread that a filter takes; returns their number.
-    pub fn clear(&self, now: u64, is_meant: impl Fn(&Key<F::Addr>, &Session) -> bool) -> usize {
-        let Some(mut sessions) = self.sessions.of(self.thread) else { return 0 };
-        let flows = F::flows(&mut sessions);
-        let meant = flows.iter().filter(|(_, key, session)| is_meant(key, session));
-        let all: Vec<u32> = meant.map(|(at, _, _)| at).collect();
-        self.rules.0.read(|generation| {
-            for (key, session) in all.iter().filter_map(|at| flows.remove(*at)) {
-                self.ended(&key, &session, End::Cleared, (generation, now));
-            }
-        });
-        all.len()
-    }
-
-    /// Ends sessions of this thread whose time has ended, and judges others again, each up to
-    /// `budget`. Returns true if there is more to do.
-    pub fn sweep(&self, (turn, now): (&Turn<'_>, u64), mut budget: usize) -> bool {
-        let Some(mut sessions) = self.sessions.of(self.thread) else { return false };
-        let generation = self.rules.0.get(turn);
-        let case = Case { generation, turn, now, interfaces: [0; 2], zones: [0; 2] };
-        let (flows, most) = (F::flows(&mut sessions), budget);
-        while let Some((key, session)) = flows.expire(now, &mut budget) {
-            self.ended(&key, &session, End::Time, (generation, now));
-        }
-        let more = budget == 0;
-        for _ in 0..most {
-            let Some(at) = flows.longest_unjudged() else { return more };
-            let session = flows.get(at);
-            if session.is_none_or(|session| session.generation == generation.number) {
-                return more;
-            }
-            if !self.judge_again(flows, at, &case) {
-                self.end(flows, at, End::Revoked, &case);
-            }
-        }
-        true
     }
 }
 

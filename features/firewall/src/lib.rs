@@ -25,7 +25,9 @@
 //! directions (`session`). It is on the thread that owns the flow, to which others hand packets
 //! off. Each TCP segment is held against the windows of both ends (`tcp`). ICMP errors pass if
 //! they quote a packet of a session. After a change a session is judged again, at its next packet
-//! or by a sweep in the background, and ends if the rules would not accept it now.
+//! or by a sweep in the background, and ends if the rules would not accept it now: at once after a
+//! commit, and 100 ms after the last of other changes, since a script or a rollback may take a rule
+//! away to put another into its place.
 //!
 //! **Fragments** get the ports of their first one by shallow reassembly, which is enabled with the
 //! zone of an interface.
@@ -36,6 +38,7 @@
 //! Limits: switched frames aren't checked, only what is routed. The outer packets of tunnels count
 //! as coming from the interface of the inner ones. Checksums aren't verified.
 
+mod api;
 mod cli;
 mod config;
 mod control;
@@ -43,6 +46,7 @@ mod explain;
 mod filter;
 mod hits;
 mod judge;
+mod life;
 mod limits;
 mod log;
 mod model;
@@ -105,6 +109,7 @@ pub static PLUGIN: Plugin = Plugin {
     cli: self::cli::COMMANDS,
     config: config::write_config,
     examples: config::EXAMPLES,
+    api: &[api::API],
     phases: &[config::PHASE],
     start: |world| {
         let logs = world.get::<log::Logs>();

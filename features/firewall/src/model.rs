@@ -171,6 +171,19 @@ impl Rule {
     }
 }
 
+/// Checks a differentiated services code point of a message.
+///
+/// # Errors
+/// One of more than six bits.
+pub fn check_dscp(dscp: Option<u8>) -> Result<Option<u8>> {
+    match dscp {
+        Some(dscp) if dscp > 63 => {
+            Err(Error::parse(format!("expected a code point of 0 to 63, not {dscp}")))
+        }
+        dscp => Ok(dscp),
+    }
+}
+
 /// Settings of a policy.
 #[derive(Arguments, Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PolicyOptions {

@@ -3,17 +3,20 @@
 //! router.
 
 use crate::filter::Filter;
-use crate::judge::{Judge, Judged};
+use crate::judge::{Judge, Judged, Question};
 use crate::packet::{Malformed, Packet, read};
-use crate::session::AT_A_TICK;
+use crate::session::{AT_A_TICK, Key};
 use crate::tcp::Invalid;
 use crate::verdict::{Reason, Verdict, Way};
 use buffer::{Buffer, Field, Flags, Owned};
-use graph::{Build, Cx, Next, Node, NodeIndex, Runtime, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, Runtime, ThreadIndex, Trace, Vector, World};
 use ip::Ip;
 use net::{IpMeta, L4};
+use simd::Isa;
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::Range;
+use sync::Turn;
 use wire::IpProtocol;
 
 /// Code of ICMP destination unreachable: communication administratively prohibited (RFC 1812
@@ -124,6 +127,11 @@ impl<F: Judged + Ip, const LOCAL: bool> Build for Firewall<F, LOCAL> {
     }
 }
 
+/// The interface by which packets to the router leave.
+const NOWHERE: u32 = u32::MAX;
+/// Packets that are judged together.
+const BLOCK: usize = 64;
+
 /// Bytes in front of the packet's IP header.
 #[inline(always)]
 fn start<const LOCAL: bool>(b: &Buffer) -> usize {
@@ -140,16 +148,86 @@ impl<F: Judged + Ip, const LOCAL: bool> Firewall<F, LOCAL> {
     #[inline(always)]
     fn way(b: &Buffer) -> Way {
         Way {
-            interfaces: [b.rx_if, if LOCAL { 0 } else { b.tx_if }],
+            interfaces: [b.rx_if, if LOCAL { NOWHERE } else { b.tx_if }],
             is_own: b.flags.contains(Flags::LOCAL),
             is_for_us: LOCAL,
         }
     }
 
     #[inline(always)]
-    fn verdict<const TRACED: bool>(&self, b: &Buffer, cx: &Cx<'_, TRACED>) -> Verdict {
-        let bytes = b.data().get(start::<LOCAL>(b)..).unwrap_or_default();
-        self.judge.judge(&Self::way(b), bytes, b.find_field(self.l4), (cx.turn, cx.now()))
+    fn bytes(b: &Buffer) -> &[u8] {
+        b.data().get(start::<LOCAL>(b)..).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn ask(&self, b: &Buffer, now: (&Turn<'_>, u64)) -> Question<F::Addr> {
+        self.judge.ask(&Self::way(b), Self::bytes(b), b.find_field(self.l4), now)
+    }
+
+    /// Judges one packet.
+    #[inline(never)]
+    fn verdict(&self, b: &Buffer, now: (&Turn<'_>, u64)) -> Verdict {
+        let question = self.ask(b, now);
+        if let Question::Done(verdict) = question {
+            return verdict;
+        }
+        let Some(mut sessions) = self.judge.sessions() else { return Verdict::Drop(Reason::Full) };
+        let of = (&Self::way(b), Self::bytes(b));
+        self.judge.answer(&question, None, of, &mut sessions, now)
+    }
+
+    /// The edge of a packet, for which all is counted. What another thread judges is counted there.
+    #[inline(always)]
+    fn conclude<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        verdict: Verdict,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> To {
+        match verdict {
+            Verdict::Unchecked => return To::Next,
+            Verdict::Drop(reason) => return To::of(reason),
+            Verdict::Reject(_) => return self.reject(b),
+            Verdict::Elsewhere(_) => return To::Elsewhere,
+            Verdict::Session => cx.count(To::Session, 1),
+            Verdict::New(_) => cx.count(To::New, 1),
+            Verdict::Permit(_) => cx.count(To::Permit, 1),
+        }
+        To::Next
+    }
+
+    /// Judges packets, [`BLOCK`] at most: their sessions are looked up together.
+    #[inline(never)]
+    fn block(&self, v: &mut Vector<'_, To>, range: Range<usize>, cx: &mut Cx<'_, false>) {
+        let now = (cx.turn, cx.now());
+        let mut questions = [Question::Done(Verdict::Unchecked); BLOCK];
+        let (mut keys, mut found) = ([Key::NOTHING; BLOCK], [u32::MAX; BLOCK]);
+        let n = range.len().min(BLOCK);
+        let mut has_keys = false;
+        let packets = v.range_mut_ahead(range.start, range.end);
+        for (b, (question, key)) in packets.zip(questions.iter_mut().zip(&mut keys)) {
+            *question = self.ask(b, now);
+            if let Some(of) = question.key() {
+                (*key, has_keys) = (*of, true);
+            }
+        }
+        let mut sessions = if has_keys { self.judge.sessions() } else { None };
+        if let Some(sessions) = &mut sessions {
+            self.judge.find_many(sessions, &keys[..n], &mut found[..n]);
+        }
+        for (i, (question, found)) in range.zip(questions.iter().zip(&found)) {
+            let b = v.get_mut(i);
+            let verdict = match (question, &mut sessions) {
+                (Question::Done(verdict), _) => *verdict,
+                (question, Some(sessions)) => {
+                    let of = (&Self::way(b), Self::bytes(b));
+                    self.judge.answer(question, Some(*found), of, sessions, now)
+                }
+                (_, None) => Verdict::Drop(Reason::Full),
+            };
+            let to = self.conclude(b, verdict, cx);
+            v.set(i, to);
+        }
     }
 
     /// Leads a rejected packet to the node that answers it.
@@ -177,29 +255,32 @@ impl<F: Judged + Ip, const LOCAL: bool> Node for Firewall<F, LOCAL> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let verdict = self.verdict(b, cx);
+        let verdict = self.verdict(b, (cx.turn, cx.now()));
         if TRACED && !matches!(verdict, Verdict::Elsewhere(_)) {
-            let bytes = b.data().get(start::<LOCAL>(b)..).unwrap_or_default();
-            let packet = read::<F>(bytes, b.find_field(self.l4)).ok();
+            let packet = read::<F>(Self::bytes(b), b.find_field(self.l4)).ok();
             cx.trace(b, FirewallTrace::new(&verdict, Self::way(b), packet));
         }
-        match verdict {
-            Verdict::Unchecked => return To::Next,
-            Verdict::Drop(reason) => return To::of(reason),
-            Verdict::Reject(_) => return self.reject(b),
-            Verdict::Elsewhere(_) => return To::Elsewhere,
-            Verdict::Session => cx.count(To::Session, 1),
-            Verdict::New(_) => cx.count(To::New, 1),
-            Verdict::Permit(_) => cx.count(To::Permit, 1),
-        }
-        To::Next
+        self.conclude(b, verdict, cx)
     }
 
-    fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        match self.verdict(&b, cx) {
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        let mut from = 0;
+        while from < v.len() {
+            let to = v.len().min(from + BLOCK);
+            self.block(v, from..to, cx);
+            from = to;
+        }
+    }
+
+    fn keep(&mut self, mut b: Owned, cx: &mut Cx<'_, false>) {
+        match self.verdict(&b, (cx.turn, cx.now())) {
             Verdict::Elsewhere(thread) => cx.handoff(thread, cx.node(), b),
             // The rules have changed since.
-            _ => cx.emit(To::NoPolicy, b),
+            verdict => {
+                let to = self.conclude(&mut b, verdict, cx);
+                cx.emit(to, b);
+            }
         }
     }
 

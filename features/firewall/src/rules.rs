@@ -264,6 +264,9 @@ impl Compiled {
 pub struct Generation {
     /// Another one after each change: sessions that were judged by another are judged again.
     pub number: u32,
+    /// Until this time of the instance's clock, sessions that it permits no more go on: a script or
+    /// a rollback may take a rule away to put another into its place.
+    pub settles_at: u64,
     /// Zones of interfaces, by index.
     pub zones: Vec<u16>,
     /// Zones.

@@ -43,7 +43,7 @@ impl State {
     /// All.
     pub const ALL: [Self; 4] = [Self::Over, Self::HalfOpen, Self::Unanswered, Self::Lasting];
     /// States of sessions that make room for new ones, in this order.
-    const EXPENDABLE: [Self; 3] = [Self::Over, Self::HalfOpen, Self::Unanswered];
+    pub const EXPENDABLE: [Self; 3] = [Self::Over, Self::HalfOpen, Self::Unanswered];
 
     const fn list(self) -> AgeList {
         AgeList::new(0, self as u32)
@@ -80,6 +80,10 @@ impl<A: Address> SessionKey for Key<A> {
 }
 
 impl<A: Address> Key<A> {
+    /// Of no flow.
+    pub const NOTHING: Self =
+        Self { ends: [A::ZERO; 2], ports: [0; 2], zones: [0; 2], protocol: 0, kind: 0 };
+
     /// The key of a packet that goes between two zones, and the side of its source. `None` for ICMP
     /// messages that neither ask nor answer.
     #[inline(always)]
@@ -254,6 +258,19 @@ impl<A: Address> Flows<A> {
         self.table.find(key)
     }
 
+    /// Looks the sessions of many flows up together: their memory accesses overlap. A flow without
+    /// one gets an index that has none.
+    #[inline(always)]
+    pub fn find_many(&self, keys: &[Key<A>], found: &mut [u32]) {
+        self.table.find_many(keys, found);
+    }
+
+    /// True if the session at an index is that of a key.
+    #[inline(always)]
+    pub fn has_key(&self, at: u32, key: &Key<A>) -> bool {
+        self.table.key(at) == Some(key)
+    }
+
     /// True if the time of a session has ended; the timer fires a little later.
     #[inline(always)]
     pub fn is_over(&self, at: u32, now: u64) -> bool {
@@ -327,11 +344,6 @@ impl<A: Address> Flows<A> {
     /// The oldest session of a state.
     pub fn oldest(&self, state: State) -> Option<u32> {
         self.table.oldest(state.list())
-    }
-
-    /// The session that makes room for another one: the oldest of the most expendable state.
-    pub fn expendable(&self) -> Option<u32> {
-        State::EXPENDABLE.into_iter().find_map(|state| self.oldest(state))
     }
 
     /// Removes a session.

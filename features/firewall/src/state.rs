@@ -16,6 +16,9 @@ use tables::Forest;
 
 /// The name of the zone of the router's own packets.
 pub const SELF_NAME: &str = "self";
+/// Nanoseconds after a change within which another one may belong to it: 100 ms.
+const SETTLING: u64 = 100_000_000;
+
 /// Zones of a policy, the one that packets come from first.
 pub type Pair = [u16; 2];
 
@@ -149,10 +152,12 @@ impl Control {
     }
 
     /// Makes a configuration the running one: compiles what differs, and publishes all of it.
+    /// Unless it is `whole`, other changes may belong to it, and sessions that it doesn't permit
+    /// end a little later.
     ///
     /// # Errors
     /// Rules that would take too much memory; then nothing is changed.
-    pub fn publish(&mut self, world: &World, mut config: Config) -> Result<()> {
+    pub fn publish(&mut self, world: &World, mut config: Config, whole: bool) -> Result<()> {
         let forest = self.forest(world)?;
         self.keep_counters(&mut config);
         let numbers = |sets: &BTreeMap<String, Set>| -> Vec<(String, u16)> {
@@ -190,6 +195,7 @@ impl Control {
         self.generation = self.generation.wrapping_add(1);
         let generation = Generation {
             number: self.generation,
+            settles_at: if whole { 0 } else { world.clock.now() + SETTLING },
             zones,
             width,
             policies,

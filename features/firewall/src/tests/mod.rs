@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+mod api;
 mod connections;
 mod limits;
 mod model;
+mod mutated;
 mod oracle;
 mod policies;
 mod sessions;

@@ -21,6 +21,7 @@ fn between_zones_a_policy_decides_and_without_one_packets_are_dropped() {
             assert!(passes(&mut rig, 0, 1, &udp(53)) && !passes(&mut rig, 0, 1, &udp(54)));
             rig.cli("firewall rule from lan to wan 5 drop dport 53");
             rig.cli("firewall rule from lan to wan 4 accept sport 1000 dport 54");
+            rig.seconds(1);
             assert!(!passes(&mut rig, 0, 1, &udp(53)) && passes(&mut rig, 0, 1, &udp(54)));
             rig.cli("firewall rule from lan to wan 5 del");
             assert!(passes(&mut rig, 0, 1, &udp(53)));
@@ -123,6 +124,7 @@ fn sets_change_without_their_rules() {
         assert!(passes(&mut rig, 0, 1, &udp(53)) && passes(&mut rig, 0, 1, &udp(200)));
         assert!(!passes(&mut rig, 0, 1, &udp(99)) && !passes(&mut rig, 0, 1, &udp(201)));
         rig.cli("firewall set ports remove port 53");
+        rig.seconds(1);
         assert!(!passes(&mut rig, 0, 1, &udp(53)), "the session is judged again");
         rig.cli("firewall set ways add interface p1");
         assert!(passes(&mut rig, 0, 1, &udp(53)));

@@ -105,6 +105,8 @@ fn sessions_are_judged_again_when_rules_change() {
         assert!(asks.iter().all(|ask| passes(&mut rig, 0, 1, ask)));
         rig.cli("firewall rule from lan to wan 1 drop sport 2");
         assert!(passes(&mut rig, 1, 0, &answers[0]), "still permitted");
+        assert!(passes(&mut rig, 1, 0, &answers[1]), "a rule may take the place of another soon");
+        rig.seconds(1);
         assert!(!passes(&mut rig, 1, 0, &answers[1]), "revoked");
         assert!(!passes(&mut rig, 0, 1, &asks[1]));
         assert_eq!(total(&mut rig), "1 sessions, 0 half-open TCP");
@@ -114,6 +116,13 @@ fn sessions_are_judged_again_when_rules_change() {
             "{log}"
         );
         assert!(log.contains("create udp 10.0.0.2:1 -> 10.0.1.2:53"), "{log}");
+        // A commit is whole: it decides at once.
+        rig.cli("firewall begin");
+        rig.cli("firewall rule from lan to wan 1 drop sport 1");
+        rig.cli("firewall commit");
+        assert!(!passes(&mut rig, 1, 0, &answers[0]), "revoked");
+        rig.cli("firewall rule from lan to wan 1 del");
+        assert!(passes(&mut rig, 0, 1, &asks[0]));
         // Nothing is sent, but the interface has left its zone.
         rig.cli("set interface firewall zone p2 lan");
         rig.cli("set interface firewall zone p0 none");
