@@ -4,6 +4,7 @@
 use crate::cli::SYSLOG;
 use crate::control::Firewall;
 use crate::log::Logs;
+use crate::rules::Policy;
 use crate::sets::Set;
 use crate::settings::{Limit, Settings, Timer};
 use crate::show::member_words;
@@ -102,9 +103,14 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             lines.push(line, undo);
         }
     });
-    let pairs: Vec<Pair> = running.policies.keys().copied().collect();
+    // Each policy, and then its rules one by one.
+    let of_policy = |(pair, policy): (&Pair, &Arc<Policy>)| {
+        let (pair, rules) = (*pair, policy.rules.keys().copied().collect::<Vec<_>>());
+        std::iter::once(None).chain(rules.into_iter().map(Some)).map(move |rule| (pair, rule))
+    };
+    let all: Vec<(Pair, Option<u32>)> = running.policies.iter().flat_map(of_policy).collect();
     let of = running.clone();
-    config.list(PHASE, pairs, move |world, pair, lines| policy(world, &of, pair, lines));
+    config.list(PHASE, all, move |world, item, lines| policy(world, &of, item, lines));
     let interfaces: Vec<(SwIfIndex, u16)> =
         running.interfaces.iter().map(|(sw_if, zone)| (*sw_if, *zone)).collect();
     config.list(Phase::FEATURES, interfaces, move |world, (sw_if, zone), lines| {
@@ -114,17 +120,22 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     });
 }
 
-fn policy(world: &World, config: &Config, pair: Pair, lines: &mut Section<'_>) {
+fn policy(
+    world: &World,
+    config: &Config,
+    (pair, number): (Pair, Option<u32>),
+    lines: &mut Section<'_>,
+) {
     let Some(policy) = config.policies.get(&pair) else { return };
     let [from, to] = pair.map(|zone| config.zone_name(zone));
     let of = format!("from {from} to {to}");
-    lines.push(
-        format!("firewall policy {of}{}", policy.options.words(world)),
-        format!("firewall policy {of} del"),
-    );
-    for (number, counted) in &policy.rules {
+    let Some(number) = number else {
+        let line = format!("firewall policy {of}");
+        return lines.push(line.clone() + &policy.options.words(world), line + " del");
+    };
+    if let Some(counted) = policy.rules.get(&number) {
         let line = format!("firewall rule {of} {number}");
-        lines.push(format!("{line}{}", counted.rule.words(world)), format!("{line} del"));
+        lines.push(line.clone() + &counted.rule.words(world), line + " del");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::sets::{MEMBERS, Members, SETS, Set};
 use crate::state::{Config, Control, SELF_NAME};
 use crate::zone::{Zone, ZoneLimits, ZoneUse};
 use cli::{Error, Result, retval};
-use graph::{Deleted, Shared, SwIfIndex, World, filled};
+use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World, filled};
 use ip_reassembly::use_output;
 use net::Interfaces;
 use std::collections::BTreeMap;
@@ -20,11 +20,32 @@ const ZONES: usize = 256;
 const RULES: usize = 1 << 17;
 
 /// The firewall.
-pub struct Firewall(Mutex<Control>);
+pub struct Firewall {
+    control: Mutex<Control>,
+    /// Wakes the process that puts changes into force.
+    pub signal: Signal,
+}
+
+/// The process that puts changes into force, once the commands that are at hand have run.
+pub struct Publisher(pub Arc<Firewall>);
+
+impl Process for Publisher {
+    fn name(&self) -> &'static str {
+        "firewall-rules"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        if let Err(e) = self.0.control().publish_latest(world) {
+            log::error!("the firewall's last changes are forgotten: {e}");
+        }
+        Sleep::Event
+    }
+}
 
 impl Shared for Firewall {
     fn make(world: &World) -> Self {
-        Self(Mutex::new(Control::new(world)))
+        let control = Mutex::new(Control::new(world));
+        Self { control, signal: world.processes.signal() }
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
@@ -42,7 +63,7 @@ impl Shared for Firewall {
         if let Some(draft) = &mut control.draft {
             forget(draft);
         }
-        let mut config = control.running.clone();
+        let mut config = control.latest().clone();
         if forget(&mut config)
             && let Err(e) = control.publish(world, config, false)
         {
@@ -53,18 +74,18 @@ impl Shared for Firewall {
 
 impl Firewall {
     fn control(&self) -> MutexGuard<'_, Control> {
-        self.0.lock().expect("no panic inside")
+        self.control.lock().expect("no panic inside")
     }
 
     /// The configuration in force.
     pub fn running(&self) -> Config {
-        self.control().running.clone()
+        self.control().latest().clone()
     }
 
     /// The configuration that commands see: the draft, if there is one.
     pub fn seen(&self) -> Config {
         let control = self.control();
-        control.draft.as_ref().unwrap_or(&control.running).clone()
+        control.draft.as_ref().unwrap_or(control.latest()).clone()
     }
 
     /// True if changes wait for a commit.
@@ -77,20 +98,21 @@ impl Firewall {
         self.control().cells.sum(hits)
     }
 
-    /// Changes what is configured: the draft, or what is in force.
+    /// Changes what is configured: the draft, or what is in force soon.
     fn change<R>(
         &self,
-        world: &World,
+        _: &World,
         change: impl FnOnce(&mut Control, &mut Config) -> Result<R>,
     ) -> Result<R> {
         let mut control = self.control();
         let is_draft = control.draft.is_some();
-        let mut config = control.draft.as_ref().unwrap_or(&control.running).clone();
+        let mut config = control.draft.as_ref().unwrap_or(control.latest()).clone();
         let done = change(&mut control, &mut config)?;
         if is_draft {
             control.draft = Some(config);
         } else {
-            control.publish(world, config, false)?;
+            control.set_latest(config);
+            self.signal.raise();
         }
         Ok(done)
     }
@@ -105,7 +127,7 @@ impl Firewall {
             let why = "a draft is open: expected firewall commit, or firewall abort, first";
             return Err(Error::failed(why));
         }
-        control.draft = Some(control.running.clone());
+        control.draft = Some(control.latest().clone());
         Ok(())
     }
 
@@ -117,7 +139,7 @@ impl Firewall {
         let mut control = self.control();
         let Some(mut config) = control.draft.clone() else { return Err(no_draft()) };
         // Zones of interfaces aren't part of a draft.
-        config.interfaces = control.running.interfaces.clone();
+        config.interfaces = control.latest().interfaces.clone();
         let numbers: Vec<_> = config.zones.values().map(|zone| zone.number).collect();
         let gone = config.interfaces.iter().find(|(_, zone)| !numbers.contains(zone));
         if let Some((sw_if, _)) = gone {
@@ -157,7 +179,7 @@ impl Firewall {
             }
             let is_taken = |number: u16| {
                 let of = |config: &Config| config.zones.values().any(|zone| zone.number == number);
-                of(config) || of(&control.running)
+                of(config) || of(&control.running) || of(control.latest())
             };
             let number = (SELF + 1..).find(|number| !is_taken(*number)).expect("fewer zones");
             config.zones.insert(name, Zone { number, limits, used: Arc::new(ZoneUse::default()) });
@@ -176,7 +198,7 @@ impl Firewall {
             if number == SELF {
                 return Err(Error::unsupported("the zone self is there always"));
             }
-            let mut all = config.interfaces.iter().chain(&control.running.interfaces);
+            let mut all = config.interfaces.iter().chain(&control.latest().interfaces);
             if let Some((sw_if, _)) = all.find(|(_, zone)| **zone == number) {
                 let why = format!("{} is in zone {name}", interfaces.name(*sw_if));
                 return Err(Error::failed(why).retval(retval::INSTANCE_IN_USE));
@@ -198,7 +220,7 @@ impl Firewall {
     pub fn set_interface(&self, world: &World, sw_if: SwIfIndex, zone: Option<&str>) -> Result<()> {
         world.get::<Interfaces>().check(sw_if)?;
         let mut control = self.control();
-        let mut config = control.running.clone();
+        let mut config = control.latest().clone();
         let old = config.interfaces.remove(&sw_if);
         let zone = zone.map(|name| config.zone(name)).transpose()?;
         if zone == Some(SELF) {
@@ -362,7 +384,7 @@ impl Firewall {
                 }
                 let taken = |number: u16| {
                     let of = |config: &Config| config.sets.values().any(|s| s.number == number);
-                    of(config) || of(&control.running)
+                    of(config) || of(&control.running) || of(control.latest())
                 };
                 let number = (0..).find(|number| !taken(*number)).expect("fewer sets");
                 config.sets.insert(name.clone(), Set { number, members });

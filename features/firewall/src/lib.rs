@@ -112,6 +112,9 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     phases: &[config::PHASE],
     start: |world| {
+        let firewall = world.get::<control::Firewall>();
+        let signal = firewall.signal.clone();
+        world.processes.spawn(Box::new(control::Publisher(firewall)), &signal);
         let logs = world.get::<log::Logs>();
         let signal = logs.records.signal.clone();
         world.processes.spawn(Box::new(log::LogProcess(logs)), &signal);

@@ -92,6 +92,8 @@ pub struct Control {
     pub running: Config,
     /// Changes that aren't committed.
     pub draft: Option<Config>,
+    /// Changes that workers don't know yet.
+    changed: Option<Config>,
     /// Compiled policies of the running configuration.
     compiled: BTreeMap<Pair, (Arc<Policy>, Arc<Compiled>)>,
     sets: Arc<SetIndex>,
@@ -108,11 +110,34 @@ impl Control {
         Self {
             running: Config::default(),
             draft: None,
+            changed: None,
             compiled: BTreeMap::new(),
             sets: Arc::default(),
             cells: Cells::new(world),
             forest: None,
             generation: 0,
+        }
+    }
+
+    /// The latest configuration without a draft, in force or about to be.
+    pub fn latest(&self) -> &Config {
+        self.changed.as_ref().unwrap_or(&self.running)
+    }
+
+    /// Replaces the latest configuration. It comes into force with the next
+    /// [`Self::publish_latest`]: many changes of a script are compiled once.
+    pub fn set_latest(&mut self, config: Config) {
+        self.changed = Some(config);
+    }
+
+    /// Puts changes into force that aren't yet.
+    ///
+    /// # Errors
+    /// As [`Self::publish`]: then they are forgotten.
+    pub fn publish_latest(&mut self, world: &World) -> Result<()> {
+        match self.changed.take() {
+            Some(config) => self.publish(world, config, false),
+            None => Ok(()),
         }
     }
 
@@ -203,7 +228,7 @@ impl Control {
             limits,
         };
         world.get::<Rules>().0.set(generation);
-        (self.compiled, self.running) = (compiled, config);
+        (self.compiled, self.running, self.changed) = (compiled, config, None);
         Ok(())
     }
 }
