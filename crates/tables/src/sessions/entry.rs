@@ -22,22 +22,29 @@ const UNLINKED: Links = Links { newer: NONE, older: NONE };
 
 /// An entry; what a lookup reads is in front.
 #[repr(C)]
-pub struct Entry<K, V, const N: usize> {
+pub struct Entry<K, V, const N: usize, const KEYS: usize> {
     /// Odd while the entry is in use.
     pub generation: u32,
     /// The tick of the last packet, and the ticks from there to the end.
     pub touched: u32,
     pub timeout: u32,
-    pub key: K,
+    /// The same key several times is one.
+    pub keys: [K; KEYS],
     pub value: V,
     timer: Links,
     orders: [Links; N],
 }
 
-impl<K, V, const N: usize> Entry<K, V, N> {
-    pub const fn new(generation: u32, key: K, value: V, touched: u32, timeout: u32) -> Self {
+impl<K, V, const N: usize, const KEYS: usize> Entry<K, V, N, KEYS> {
+    pub const fn new(
+        generation: u32,
+        keys: [K; KEYS],
+        value: V,
+        touched: u32,
+        timeout: u32,
+    ) -> Self {
         let (timer, orders) = (UNLINKED, [UNLINKED; N]);
-        Self { generation, touched, timeout, key, value, timer, orders }
+        Self { generation, touched, timeout, keys, value, timer, orders }
     }
 
     #[inline(always)]
@@ -77,13 +84,13 @@ impl<K, V, const N: usize> Entry<K, V, N> {
 
 /// All entries, with the lists through them. A list has one set of links, and an entry is in one
 /// list of each set at most.
-pub struct Entries<K, V, const N: usize> {
-    pub all: Chunks<Entry<K, V, N>>,
+pub struct Entries<K, V, const N: usize, const KEYS: usize> {
+    pub all: Chunks<Entry<K, V, N, KEYS>>,
     /// The list of free entries has the links of the timer wheel.
     heads: Box<[Links]>,
 }
 
-impl<K, V, const N: usize> Entries<K, V, N> {
+impl<K, V, const N: usize, const KEYS: usize> Entries<K, V, N, KEYS> {
     /// With empty lists. List 0 has the free entries.
     pub fn new(lists: u32) -> Self {
         let head = |list| Links { newer: HEADS | list, older: HEADS | list };
@@ -142,11 +149,11 @@ impl<K, V, const N: usize> Entries<K, V, N> {
     }
 
     /// Returns the entry freed last, which is in the cache most likely, or a new one.
-    pub fn alloc(&mut self, key: K, value: V) -> u32
+    pub fn alloc(&mut self, keys: [K; KEYS], value: V) -> u32
     where
         K: Copy,
     {
-        let entry = Entry::new(1, key, value, 0, NONE);
+        let entry = Entry::new(1, keys, value, 0, NONE);
         if let Some(at) = self.newest(0) {
             self.unlink(TIMER, at);
             let old = &mut self.all[at];

@@ -65,12 +65,6 @@ impl Index {
         Self { lines: Chunks::new(), homes: 1, mask: 1, len: 0 }
     }
 
-    /// Returns the number of entries.
-    #[inline(always)]
-    pub fn len(&self) -> u32 {
-        self.len
-    }
-
     /// Returns the hash that cells have, of the hash of a key.
     #[inline(always)]
     pub const fn short(hash: u64) -> u32 {

@@ -297,3 +297,61 @@ fn hashes_of_neighbours_differ() {
     assert!(counts.iter().all(|n| (850..1150).contains(n)), "{counts:?}");
     assert_ne!(Mixer::new(5).add(1).hash(), Mixer::new(6).add(1).hash());
 }
+
+proptest! {
+    /// Sessions with two keys beside a map from each key.
+    #[suite::test]
+    fn a_session_is_found_by_each_of_its_keys(
+        steps in prop::collection::vec((0_u32..200, 0_u32..200, any::<bool>()), 0..600),
+        alike in prop_oneof![2 => Just(0_u32), 1 => 1_u32..20],
+    ) {
+        let mut table = Sessions::<Key, u32, 0, 2>::new(1, u32::MAX, 0);
+        let mut known: HashMap<Key, (u32, usize)> = HashMap::new();
+        for (value, (a, b, add)) in (0..).zip(steps) {
+            let keys = [a, b].map(|number| Key { number, alike });
+            if add && !keys.iter().any(|key| known.contains_key(key)) {
+                let at = table.insert_keys(keys, value, 0, 10).expect("room");
+                known.insert(keys[1], (at, 1));
+                known.insert(keys[0], (at, 0));
+            } else if let Some((at, _)) = known.get(&keys[0]).copied() {
+                prop_assert!(table.keys(at).expect("there").contains(&keys[0]));
+                prop_assert!(table.remove(at).is_some());
+                known.retain(|_, (other, _)| *other != at);
+            }
+            let sessions: std::collections::BTreeSet<_> = known.values().map(|(at, _)| *at).collect();
+            prop_assert_eq!(table.len(), sessions.len());
+            let (mut walked, mut from, mut budget) = (Vec::new(), 0, 7);
+            loop {
+                match table.next_at(from, &mut budget) {
+                    Ok(Some(at)) => { walked.push(at); from = at + 1; }
+                    Ok(None) => break,
+                    Err(at) => { from = at; budget = 7; }
+                }
+            }
+            prop_assert!(walked.into_iter().eq(sessions));
+        }
+        let keys: Vec<_> = (0..250).map(|number| Key { number, alike }).collect();
+        let mut found = vec![7; keys.len()];
+        table.find_many(&keys, &mut found);
+        for (key, found) in keys.iter().zip(found) {
+            prop_assert_eq!(table.find_key(key), known.get(key).copied());
+            prop_assert_eq!(found, known.get(key).map_or(u32::MAX, |(at, _)| *at));
+        }
+        table.index.check();
+    }
+}
+
+/// A session whose time has ended stays until it is removed, and may get another time.
+#[suite::test]
+fn an_expired_session_may_stay() {
+    let mut table = Sessions::<Key, ()>::new(1, u32::MAX, 0);
+    let at = table.insert(Key { number: 1, alike: 0 }, (), 5, 10).expect("room");
+    table.change_timeout(at, 20);
+    assert_eq!((table.touched(at), table.remaining(at, 20)), (Some(5), Some(5)));
+    assert_eq!(table.expired(24, &mut 9), None);
+    assert_eq!(table.expired(25, &mut 9), Some(at));
+    assert_eq!((table.expired(90, &mut 9), table.remaining(at, 90)), (None, None));
+    table.set_timeout(at, 90, 5);
+    assert_eq!(table.expire(95, &mut 9).map(|(key, ())| key.number), Some(1));
+    assert!(table.is_empty());
+}
