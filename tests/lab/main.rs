@@ -27,6 +27,7 @@ mod mixed;
 mod mss;
 mod multicast;
 mod multipath;
+mod nat44;
 mod neighbors;
 mod netdevs;
 mod odd;

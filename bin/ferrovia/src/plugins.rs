@@ -67,6 +67,7 @@ pub static ALL: &[&Plugin] = &[
     &pg::PLUGIN,
     &unittest::PLUGIN,
     &crate::api::PLUGIN,
+    &nat44_ed::PLUGIN,
 ];
 
 #[cfg(feature = "tests")]

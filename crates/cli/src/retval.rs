@@ -166,3 +166,7 @@ pub const LIMIT_EXCEEDED: Retval = Retval(-162);
 pub const UDP_PORT_TAKEN: Retval = Retval(-164);
 /// The answer goes on: ask again with the cursor.
 pub const EAGAIN: Retval = Retval(-165);
+/// The feature is disabled already.
+pub const FEATURE_ALREADY_DISABLED: Retval = Retval(-169);
+/// The feature is enabled already.
+pub const FEATURE_ALREADY_ENABLED: Retval = Retval(-170);

@@ -9,7 +9,7 @@ use crate::state::{Config, Control, SELF_NAME};
 use crate::zone::{Zone, ZoneLimits, ZoneUse};
 use cli::{Error, Result, retval};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World, filled};
-use ip_reassembly::use_output;
+use ip_reassembly::{Side, use_ports};
 use net::Interfaces;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -471,7 +471,7 @@ fn no_set(name: &str, config: &Config) -> Error {
 /// first one.
 fn enable(world: &World, sw_if: SwIfIndex, on: bool) -> Result<()> {
     for v6 in [false, true] {
-        use_output(world, sw_if, v6, on)?;
+        use_ports(world, sw_if, v6, Side::Output, on)?;
         for (arc, node) in
             [("{ip}-output", "{ip}-firewall-output"), ("{ip}-local", "{ip}-firewall-local")]
         {

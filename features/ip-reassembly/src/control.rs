@@ -6,6 +6,7 @@ use crate::full::{self, Full};
 use crate::shallow::{self, Shallow};
 use crate::state::{Kind, Reassembly, Settings};
 use crate::store::PendingDatagram;
+use crate::users;
 use cli::{Error, Result};
 use graph::{
     NodeIndex, Process, Replies, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake,
@@ -23,7 +24,7 @@ macro_rules! of_family {
 }
 
 /// Arc and node of each feature of a kind.
-fn features(kind: Kind, v6: bool) -> &'static [(&'static str, &'static str)] {
+pub(crate) fn features(kind: Kind, v6: bool) -> &'static [(&'static str, &'static str)] {
     match (kind, v6) {
         (Kind::Full, false) => &[("ip4-unicast", "ip4-full-reassembly-feature")],
         (Kind::Full, true) => &[("ip6-unicast", "ip6-full-reassembly-feature")],
@@ -38,8 +39,12 @@ fn features(kind: Kind, v6: bool) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Returns true if packets received on an interface are reassembled.
+/// Returns true if packets received on an interface are reassembled because an operator or a client
+/// wants it.
 pub fn is_enabled(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool) -> bool {
+    if kind == Kind::Shallow {
+        return users::is_chosen(world, sw_if, v6);
+    }
     let [(arc, node), ..] = features(kind, v6) else { return false };
     let on = |arc| world.features_of(arc, sw_if).contains(node);
     world.arc(arc).is_some_and(on)
@@ -50,6 +55,9 @@ pub fn is_enabled(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool) -> bool
 /// # Errors
 /// The feature arc or the node does not exist.
 pub fn enable(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool, on: bool) -> Result<()> {
+    if kind == Kind::Shallow {
+        return users::choose(world, sw_if, v6, on);
+    }
     for (arc, node) in features(kind, v6) {
         world.set_feature(arc, node, sw_if, on).map_err(Error::unsupported)?;
     }

@@ -49,7 +49,7 @@ mod users;
 pub use full::CustomNext;
 pub use state::{Kind, Limits, Reassembly, Settings};
 pub use store::PendingDatagram;
-pub use users::use_output;
+pub use users::{Side, use_ports};
 
 use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use wire::{Ip4, Ip6};
@@ -71,7 +71,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<state::Reassembly<Ip4>>(),
         StateDef::of::<state::Reassembly<Ip6>>(),
         StateDef::of::<control::Walk>(),
-        StateDef::of::<users::OutputUsers>(),
+        StateDef::of::<users::Users>(),
     ],
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[

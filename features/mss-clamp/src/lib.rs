@@ -28,6 +28,7 @@ mod node;
 mod tests;
 
 use ::graph::{Feature, NodeDef, Plugin, rank};
+pub use node::lower;
 use node::{Clamp, NoSyn};
 use wire::{Ip4, Ip6};
 

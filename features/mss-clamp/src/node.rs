@@ -61,10 +61,11 @@ fn may_be_syn<F: Net>(packet: &[u8]) -> bool {
     F::IS_V6 && protocol.is_ip6_extension()
 }
 
-/// Lowers the MSS of an IP packet that begins `at` bytes into the buffer's data.
+/// Lowers the MSS of an IP packet that begins `at` bytes into the buffer's data. Returns the value
+/// that was lowered.
 #[cold]
 #[inline(never)]
-fn lower(b: &mut Buffer, at: usize, max: u16) -> Option<u16> {
+pub fn lower(b: &mut Buffer, at: usize, max: u16) -> Option<u16> {
     let (tcp, end) = clamp::find_syn(b.data().get(at..)?)?;
     let (tcp, end) = (at + tcp, at + end);
     let partial = b.flags.contains(Flags::CSUM_PARTIAL) && usize::from(b.offload.csum_start) == tcp;

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The saved configuration.
+
+use crate::control::{Control, External, MappingKind, StaticMapping};
+use crate::mapping::Twice;
+use crate::settings::{SESSIONS, Timeouts, role};
+use cli::quote;
+use graph::{Phase, RunningConfig, World};
+use net::Interfaces;
+use std::fmt::Write;
+use wire::IpProtocol;
+
+/// The switch, which all other lines need.
+pub const SWITCH: Phase =
+    Phase { name: "nat switch", after: &["addresses"], before: &["nat pools"] };
+/// Pools, which mappings need.
+pub const POOLS: Phase = Phase { name: "nat pools", after: &["nat switch"], before: &["routes"] };
+
+/// Writes lines for all that was set.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    let control = world.get::<Control>();
+    if let Some(n) = control.read(|state| state.frame_queue) {
+        let line = |n: u32| format!("set nat frame-queue-nelts {n}");
+        config.push(Phase::SETTINGS, line(n), line(crate::settings::FRAME_QUEUE));
+    }
+    let Some(enabled) = control.read(|state| state.enabled) else { return };
+    let mut line = "nat44 plugin enable".to_string();
+    if enabled.sessions != SESSIONS {
+        let _ = write!(line, " sessions {}", enabled.sessions);
+    }
+    for (word, vrf) in [("inside-vrf", enabled.inside), ("outside-vrf", enabled.outside)] {
+        if vrf != 0 {
+            let _ = write!(line, " {word} {vrf}");
+        }
+    }
+    config.push(SWITCH, line, "nat44 plugin disable");
+    settings(&control, config);
+    pools(world, &control, config);
+    let mappings = control.read(|state| {
+        state.statics.iter().map(|(number, _)| number).collect::<Vec<_>>()
+    });
+    config.list(Phase::FEATURES, mappings, |world, number, lines| {
+        let mapping = world.get::<Control>().read(|state| state.statics.get(number).cloned());
+        if let Some(mapping) = mapping {
+            let line = mapping_line(world, &mapping);
+            lines.push(line.clone(), format!("{line} del"));
+        }
+    });
+    let roles: Vec<_> = control.read(|state| state.roles.clone()).into_iter().collect();
+    config.list(Phase::FEATURES, roles, |world, (sw_if, bits), lines| {
+        let name = quote(&world.get::<Interfaces>().name(sw_if));
+        let words = [
+            (role::INSIDE, format!("in {name}")),
+            (role::OUTSIDE, format!("out {name}")),
+            (role::OUTPUT, format!("out {name} output-feature")),
+        ];
+        for (_, words) in words.iter().filter(|(bit, _)| bits & bit != 0) {
+            let line = format!("set interface nat44 {words}");
+            lines.push(line.clone(), format!("{line} del"));
+        }
+    });
+}
+
+fn settings(control: &Control, config: &mut RunningConfig) {
+    let (forwarding, mss) = control.read(|state| (state.forwarding, state.mss));
+    if forwarding {
+        config.push(POOLS, "nat44 forwarding enable", "nat44 forwarding disable");
+    }
+    if let Some(mss) = mss {
+        config.push(POOLS, format!("nat mss-clamping {mss}"), "nat mss-clamping disable");
+    }
+    let timeouts = control.read(|state| state.timeouts);
+    if timeouts != Timeouts::default() {
+        let [udp, established, transitory, icmp] = timeouts.0;
+        let line = format!(
+            "set nat timeout udp {udp} tcp-established {established} tcp-transitory {transitory} icmp {icmp}"
+        );
+        config.push(POOLS, line, "set nat timeout reset");
+    }
+    if let Some(mask) = control.read(|state| state.workers) {
+        let numbers: Vec<_> =
+            (0..64).filter(|bit| mask >> bit & 1 == 1).map(|bit: u32| bit.to_string()).collect();
+        config.push(POOLS, format!("set nat workers {}", numbers.join(",")), "set nat workers all");
+    }
+    for (vrf, limit) in control.read(|state| state.limits.clone()) {
+        let line = format!("set nat44 session limit {limit} vrf {vrf}");
+        config.push(POOLS, line, format!("set nat44 session limit off vrf {vrf}"));
+    }
+    for (table, to) in control.read(|state| state.tables.clone()) {
+        config.push(
+            POOLS,
+            format!("nat44 vrf table add {table}"),
+            format!("nat44 vrf table del {table}"),
+        );
+        for vrf in to {
+            let line = |word| format!("nat44 vrf route {word} table {table} {vrf}");
+            config.push(POOLS, line("add"), line("del"));
+        }
+    }
+}
+
+fn pools(world: &World, control: &Control, config: &mut RunningConfig) {
+    for (which, pool) in control.read(|state| state.pools.clone()).into_iter().enumerate() {
+        let words = if which == 1 { " twice-nat" } else { "" };
+        let own = pool.into_iter().filter(|address| address.of.is_none());
+        for address in own {
+            let vrf = address.vrf.map_or_else(String::new, |vrf| format!(" tenant-vrf {vrf}"));
+            let line = format!("nat44 add address {}{vrf}{words}", address.addr);
+            config.push(POOLS, line.clone(), format!("{line} del"));
+        }
+    }
+    for (sw_if, twice) in control.read(|state| state.followed.clone()) {
+        let name = quote(&world.get::<Interfaces>().name(sw_if));
+        let words = if twice { " twice-nat" } else { "" };
+        let line = format!("nat44 add interface address {name}{words}");
+        config.push(POOLS, line.clone(), format!("{line} del"));
+    }
+}
+
+fn protocol(of: IpProtocol) -> &'static str {
+    match of {
+        IpProtocol::TCP => "tcp",
+        IpProtocol::UDP => "udp",
+        _ => "icmp",
+    }
+}
+
+/// The command that makes a mapping, and with `del` removes it.
+fn mapping_line(world: &World, mapping: &StaticMapping) -> String {
+    let mut external = match mapping.external {
+        External::Address(addr) => addr.to_string(),
+        External::Interface(sw_if) => quote(&world.get::<Interfaces>().name(sw_if)),
+    };
+    let all = mapping.is_address_only();
+    let vrf = mapping.locals.first().map_or(0, |local| local.vrf);
+    let of_vrf = |vrf: u32| if vrf == 0 { String::new() } else { format!(" vrf {vrf}") };
+    let protocol = protocol(mapping.protocol);
+    let mut line = match mapping.kind {
+        MappingKind::Identity => {
+            if matches!(mapping.external, External::Interface(_)) {
+                external = format!("external {external}");
+            }
+            let port = if all { String::new() } else { format!(" {protocol} {}", mapping.port) };
+            format!("nat44 add identity mapping {external}{port}{}", of_vrf(vrf))
+        }
+        MappingKind::Host => {
+            let local = mapping.locals.first().map(|local| local.end).unwrap_or_default();
+            let ends = match all {
+                true => format!("local {} external {external}", local.addr),
+                false => format!(
+                    "{protocol} local {} {} external {external} {}",
+                    local.addr, local.port, mapping.port
+                ),
+            };
+            format!("nat44 add static mapping {ends}{}", of_vrf(vrf))
+        }
+        MappingKind::Balanced => {
+            let local = |local: &crate::control::LocalHost| {
+                let part = local.probability;
+                format!(" local {}{} probability {part}", local.end, of_vrf(local.vrf))
+            };
+            let locals: String = mapping.locals.iter().map(local).collect();
+            format!(
+                "nat44 add load-balancing static mapping protocol {protocol} external {external}:{}{locals}",
+                mapping.port
+            )
+        }
+    };
+    line += match mapping.twice {
+        Twice::No => "",
+        Twice::Always => " twice-nat",
+        Twice::ToItself => " self-twice-nat",
+    };
+    line += if mapping.inward_only { " out2in-only" } else { "" };
+    if let Some(exact) = mapping.twice_address {
+        let _ = write!(line, " exact {exact}");
+    }
+    if mapping.affinity != 0 {
+        let _ = write!(line, " affinity {}", mapping.affinity);
+    }
+    if !mapping.tag.is_empty() {
+        let _ = write!(line, " tag {}", quote(&mapping.tag));
+    }
+    line
+}

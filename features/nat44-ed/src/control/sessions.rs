@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sessions, for control: each thread looks at its own.
+
+use super::{Control, error};
+use crate::flows::{AllFlows, Flows};
+use crate::jobs::{Walk, walk};
+use crate::key::{End, Key};
+use crate::session::{Ends, Session};
+use crate::settings::Timeout;
+use crate::state::Nat;
+use cli::{Result, retval};
+use graph::{Replies, World};
+use net::Fib;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use wire::{Ip4, IpProtocol};
+
+/// A session as it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its number.
+    pub at: u32,
+    /// Its keys.
+    pub keys: [Key; 2],
+    /// The session.
+    pub session: Session,
+    /// Ticks until it ends.
+    pub left: u64,
+    /// The tick of its last packet.
+    pub last: u64,
+}
+
+impl Row {
+    /// Its ends.
+    pub fn ends(&self) -> Ends {
+        Ends::of(&self.keys, self.session.flags)
+    }
+
+    /// True if its time has ended.
+    pub fn is_timed_out(&self) -> bool {
+        self.left == 0 || self.session.is_stale()
+    }
+
+    /// The upper layer's protocol.
+    pub fn protocol(&self) -> IpProtocol {
+        self.keys[0].protocol()
+    }
+
+    /// The timeout that it has.
+    pub fn timeout(&self) -> Timeout {
+        self.session.timeout(self.protocol())
+    }
+}
+
+/// A user: an address inside with sessions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct User {
+    /// Index of the table.
+    pub fib: u32,
+    /// The address.
+    pub addr: Ipv4Addr,
+}
+
+/// The name of a session: an end of it, and the host of the world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionName {
+    /// True if `end` is the host inside, false for what the world sees of it.
+    pub inside: bool,
+    /// See there.
+    pub end: End,
+    /// The protocol.
+    pub protocol: IpProtocol,
+    /// Id of the table.
+    pub vrf: u32,
+    /// The host of the world as the other end of that side; none for all.
+    pub external: Option<End>,
+}
+
+fn row(flows: &Flows, at: u32, now: u64) -> Option<Row> {
+    let (keys, session) = flows.get(at)?;
+    let (left, last) = flows.times(at, now);
+    Some(Row { at, keys: *keys, session: *session, left, last })
+}
+
+/// Ends the sessions that `gone` is true of.
+pub fn purge(world: &World, gone: impl Fn(&[Key; 2], &Session) -> bool + Send + Sync + 'static) {
+    let _: Walk<()> = walk(world, move |flows, at, ()| {
+        if flows.get(at).is_some_and(|(keys, session)| gone(keys, session)) {
+            flows.remove(at);
+        }
+    });
+}
+
+/// Gives all sessions the timeouts of the settings.
+pub fn retime(world: &World) {
+    let timeouts = world.get::<Nat>().read(|settings| settings.timeouts);
+    let _: Walk<()> = walk(world, move |flows, at, ()| flows.retime(at, timeouts));
+}
+
+/// Forgets the clients of all back ends.
+pub fn forget_clients(world: &World) {
+    let all = world.get::<AllFlows>();
+    world.on_threads(move |rt| {
+        if let Some(mut flows) = all.of(rt.thread()) {
+            flows.forget_clients();
+        }
+    });
+}
+
+impl Control {
+    /// The sessions that `wanted` is true of, by thread.
+    pub fn sessions(
+        world: &World,
+        wanted: impl Fn(&[Key; 2]) -> bool + Send + Sync + 'static,
+    ) -> Walk<Vec<Row>> {
+        let clock = world.clock.clone();
+        walk(world, move |flows, at, rows: &mut Vec<Row>| {
+            if flows.get(at).is_some_and(|(keys, _)| wanted(keys)) {
+                rows.extend(row(flows, at, clock.now()));
+            }
+        })
+    }
+
+    /// The sessions of a user.
+    pub fn sessions_of(world: &World, addr: Ipv4Addr, vrf: u32) -> Walk<Vec<Row>> {
+        let fib = world.get::<Fib<Ip4>>().find_table(vrf).ok().map(|index| index.0);
+        Self::sessions(world, move |keys| {
+            keys[0].from().addr == addr && Some(keys[0].fib()) == fib
+        })
+    }
+
+    /// The users, each with its dynamic and static sessions.
+    pub fn users(world: &World) -> Walk<BTreeMap<User, [u32; 2]>> {
+        walk(world, |flows, at, users: &mut BTreeMap<User, [u32; 2]>| {
+            let Some((keys, session)) = flows.get(at) else { return };
+            let user = User { fib: keys[0].fib(), addr: keys[0].from().addr };
+            let is_static = session.flags.contains(crate::session::SessionFlags::STATIC);
+            users.entry(user).or_default()[usize::from(is_static)] += 1;
+        })
+    }
+
+    /// Ends all sessions that `gone` is true of; their number, by thread.
+    pub fn clear(
+        world: &World,
+        gone: impl Fn(&[Key; 2]) -> bool + Send + Sync + 'static,
+    ) -> Walk<u32> {
+        walk(world, move |flows, at, n: &mut u32| {
+            if flows.get(at).is_some_and(|(keys, _)| gone(keys)) {
+                *n += u32::from(flows.remove(at).is_some());
+            }
+        })
+    }
+
+    /// Ends the session of a name; the number of those that ended, by thread.
+    ///
+    /// # Errors
+    /// The feature is disabled (−126); no such table (−3).
+    pub fn delete_session(&self, world: &World, name: SessionName) -> Result<Replies<u32>> {
+        self.read(|state| state.check())?;
+        let fib = world.get::<Fib<Ip4>>().find_table(name.vrf)?.0;
+        let all = world.get::<AllFlows>();
+        Ok(world.query(move |rt| {
+            let Some(mut flows) = all.of(rt.thread()) else { return 0 };
+            flows.remove_named(&name, fib)
+        }))
+    }
+}
+
+/// The result of a deletion.
+///
+/// # Errors
+/// Nothing was deleted (−6).
+pub fn named_ends(ended: Vec<Option<u32>>) -> Result<()> {
+    match ended.into_iter().flatten().sum::<u32>() {
+        0 => Err(error(retval::NO_SUCH_ENTRY, "there is no such session")),
+        _ => Ok(()),
+    }
+}
+
+impl Flows {
+    /// Ends the session of a name. Without the host of the world, all that have the end.
+    fn remove_named(&mut self, name: &SessionName, fib: u32) -> u32 {
+        if let Some(external) = name.external {
+            let (from, to) =
+                if name.inside { (name.end, external) } else { (external, name.end) };
+            let at = self.at(&Key::new(from, to, fib, name.protocol));
+            return at.map_or(0, |at| self.remove(at).is_some().into());
+        }
+        let (mut from, mut n) = (0, 0);
+        while let Ok(Some(at)) = self.next_at(from, &mut usize::MAX.clone()) {
+            from = at + 1;
+            let Some((keys, _)) = self.get(at) else { continue };
+            let (end, key) =
+                if name.inside { (keys[0].from(), &keys[0]) } else { (keys[1].to(), &keys[1]) };
+            let same = (end, key.protocol(), key.fib()) == (name.end, name.protocol, fib);
+            n += u32::from(same && self.remove(at).is_some());
+        }
+        n
+    }
+}

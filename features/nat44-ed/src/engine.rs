@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What happens to a packet: the parts that both directions share.
+
+use crate::flows::{AllFlows, Flows};
+use crate::key::{End, Key, has_ports};
+use crate::packet::{Packet, rewrite};
+use crate::session::{SessionFlags, translated};
+use crate::settings::{PoolAddress, Settings, role};
+use crate::state::{Counters, DROPS, Lanes, Nat};
+use buffer::{Buffer, Field, Flags};
+use graph::{ThreadIndex, World};
+use ip::table_of;
+use net::{AdjKind, Addresses, Adjacencies, Fib, Interfaces, L4, TableIndex};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use sync::Turn;
+use wire::{Ip4, IpProtocol, TcpFlags};
+
+/// Steps from a route to the interface that packets leave by.
+const STEPS: u32 = 8;
+/// Addresses of a pool that are tried for a user whose own has no port left.
+const ADDRESSES: usize = 64;
+
+/// The place of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Packets received from users.
+    In2Out,
+    /// Packets received from the world.
+    Out2In,
+    /// Packets that leave to the world.
+    Output,
+}
+
+/// Why a packet is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// No port or address is left.
+    OutOfPorts,
+    /// There are too many sessions.
+    TooManySessions,
+    /// A TCP segment that begins no connection.
+    NonSyn,
+    /// A message of ICMP that isn't translated.
+    IcmpType,
+    /// Something without the headers of its protocol.
+    Protocol,
+    /// An error of ICMP that quotes nothing known, or is damaged.
+    Untranslatable,
+    /// Nothing maps it.
+    NoTranslation,
+    /// Its TCP connection has ended.
+    TcpClosed,
+    /// Another session has its key.
+    KeyTaken,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It was translated, by the session at this index.
+    Translated(u32),
+    /// It goes on as it is.
+    Passed,
+    /// The slow path decides.
+    Slow,
+    /// Its hops are used up.
+    TimeExpired,
+    /// It is dropped.
+    Drop(Reason),
+}
+
+/// The state of a thread's nodes.
+pub struct Engine {
+    pub nat: Arc<Nat>,
+    pub flows: Arc<AllFlows>,
+    pub thread: ThreadIndex,
+    fib: Arc<Fib<Ip4>>,
+    adjacencies: Arc<Adjacencies>,
+    addresses: Arc<Addresses<Ip4>>,
+    interfaces: Arc<Interfaces>,
+    l4: Field<L4>,
+    lanes: Lanes,
+}
+
+impl Engine {
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        Self {
+            nat: world.get(),
+            flows: world.get(),
+            thread,
+            fib: world.get(),
+            adjacencies: world.get(),
+            addresses: world.get(),
+            interfaces: world.get(),
+            l4: world.field(),
+            lanes: world.get::<Counters>().lanes(thread),
+        }
+    }
+
+    /// Reads a packet.
+    #[inline(always)]
+    pub fn read(&self, b: &Buffer, place: Place) -> Option<Packet> {
+        let at = if place == Place::Output { b.l3_at() } else { 0 };
+        Packet::read(b, at, b.find_field(self.l4))
+    }
+
+    /// Index of the table that a packet came in by. What leaves has no table of its own any more.
+    #[inline(always)]
+    pub fn table(&self, b: &Buffer, place: Place, turn: &Turn<'_>) -> u32 {
+        if place == Place::Output {
+            return self.table_of_interface(b.rx_if, turn);
+        }
+        table_of::<Ip4>(b, self.interfaces.views(turn)).0
+    }
+
+    /// Index of an interface's table.
+    pub fn table_of_interface(&self, sw_if: u32, turn: &Turn<'_>) -> u32 {
+        self.interfaces.views(turn).get(sw_if as usize).map_or(0, |view| view.fib4)
+    }
+
+    /// Translates a packet of a known session; all others are for the slow path.
+    #[inline(always)]
+    pub fn fast(
+        &self,
+        b: &mut Buffer,
+        place: Place,
+        (now, turn): (u64, &Turn<'_>),
+    ) -> (Outcome, Option<Packet>) {
+        let settings = self.nat.settings(turn);
+        if !settings.enabled {
+            return (Outcome::Passed, None);
+        }
+        let packet = self.read(b, place);
+        let Some(p) = packet else { return (Outcome::Slow, None) };
+        if !has_ports(p.protocol) || p.protocol == IpProtocol::ICMP && !p.is_echo() {
+            return (Outcome::Slow, packet);
+        }
+        let fib = self.table(b, place, turn);
+        let Some(mut flows) = self.flows.of(self.thread) else { return (Outcome::Slow, packet) };
+        let Some(found) = flows.live(&p.key(fib), now) else { return (Outcome::Slow, packet) };
+        let mut work = Work { engine: self, flows: &mut flows, settings, now, turn, p, fib, place };
+        (work.translate(b, found), packet)
+    }
+
+    /// Decides about a packet without a session that the fast path knows.
+    #[inline(never)]
+    pub fn slow(
+        &self,
+        b: &mut Buffer,
+        place: Place,
+        (now, turn): (u64, &Turn<'_>),
+    ) -> (Outcome, Option<Packet>) {
+        let settings = self.nat.settings(turn);
+        if !settings.enabled {
+            return (Outcome::Passed, None);
+        }
+        let packet = self.read(b, place);
+        let Some(p) = packet else { return (Outcome::Drop(Reason::Protocol), None) };
+        let fib = self.table(b, place, turn);
+        let Some(mut flows) = self.flows.of(self.thread) else {
+            return (Outcome::Drop(Reason::Untranslatable), packet);
+        };
+        flows.follow(self.nat.generation(), settings, self.thread);
+        let mut work = Work { engine: self, flows: &mut flows, settings, now, turn, p, fib, place };
+        let outcome = match place {
+            Place::In2Out | Place::Output => work.outward(b),
+            Place::Out2In => work.inward(b),
+        };
+        (outcome, packet)
+    }
+
+    /// Counts what became of a packet.
+    #[inline(always)]
+    pub fn count(&self, (place, slow): (Place, bool), b: &Buffer, (outcome, p): (Outcome, Option<Packet>)) {
+        let sw_if = if place == Place::Output { b.tx_if } else { b.rx_if };
+        let path = (place == Place::Out2In, slow);
+        match (outcome, p) {
+            (Outcome::Translated(_), Some(p)) => {
+                let kind = match p.protocol {
+                    IpProtocol::TCP => 0,
+                    IpProtocol::UDP => 1,
+                    IpProtocol::ICMP => 2,
+                    _ => 3,
+                };
+                self.lanes.count(path, kind, sw_if);
+            }
+            (Outcome::Drop(_), _) => self.lanes.count(path, DROPS, sw_if),
+            _ => {}
+        }
+    }
+
+    /// Ends sessions whose time has ended, and walks on for control. Returns true if there is more
+    /// to do.
+    pub fn tick(&self, now: u64) -> bool {
+        let Some(mut flows) = self.flows.of(self.thread) else { return false };
+        let more = flows.expire(now, crate::flows::AT_A_TICK);
+        flows.run_jobs() | more
+    }
+}
+
+/// Where packets to an address leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Egress {
+    /// Nowhere.
+    None,
+    /// It is an address of this router.
+    Here,
+    /// By this interface.
+    By(u32),
+}
+
+impl Engine {
+    /// Where packets to an address leave, by a table.
+    pub fn egress(&self, fib: u32, addr: Ipv4Addr, turn: &Turn<'_>) -> Egress {
+        let mut adj = self.fib.adj(TableIndex(fib), addr, turn);
+        for step in 0..STEPS {
+            let found = adj.and_then(|adj| self.adjacencies.get(adj, turn));
+            let Some(found) = found else { return Egress::None };
+            adj = match found.kind {
+                AdjKind::LoadBalance => self.adjacencies.select(found, 0, step, turn),
+                AdjKind::Lookup => self.fib.adj(TableIndex(found.table), addr, turn),
+                AdjKind::Receive => return Egress::Here,
+                kind if kind.forwards() => return Egress::By(found.tx_if),
+                _ => return Egress::None,
+            };
+        }
+        Egress::None
+    }
+
+    /// True for an address of an interface.
+    pub fn is_own(&self, sw_if: u32, addr: Ipv4Addr, turn: &Turn<'_>) -> bool {
+        self.addresses.of(sw_if, turn).iter().any(|own| own.addr() == addr)
+    }
+}
+
+/// The work on one packet.
+pub struct Work<'a, 't> {
+    pub engine: &'a Engine,
+    pub flows: &'a mut Flows,
+    pub settings: &'a Settings,
+    pub now: u64,
+    pub turn: &'a Turn<'t>,
+    pub p: Packet,
+    /// Index of the table that the packet came in by.
+    pub fib: u32,
+    pub place: Place,
+}
+
+impl Work<'_, '_> {
+    /// Translates the packet by its session.
+    #[inline(always)]
+    pub fn translate(&mut self, b: &mut Buffer, (at, direction): (u32, usize)) -> Outcome {
+        let Some((keys, session)) = self.flows.get(at) else { return Outcome::Slow };
+        let (keys, flags) = (*keys, session.flags);
+        let bypass = flags.contains(SessionFlags::BYPASS);
+        // RFC 1812 5.3.1; what leaves has given its hop already.
+        if self.place != Place::Output && self.p.ttl <= 1 && !bypass {
+            return Outcome::TimeExpired;
+        }
+        let tcp_flags = if self.p.later { 0 } else { self.p.kind };
+        let bytes = b.packet_len() - self.p.at;
+        let (now, settings) = (self.now, self.settings);
+        self.flows.note((at, direction), (tcp_flags, bytes), (now, settings));
+        if bypass {
+            return Outcome::Translated(at);
+        }
+        let new = translated(&keys, direction);
+        rewrite(b, &self.p, new);
+        self.clamp(b);
+        if let Some(mut l4) = b.find_field(self.engine.l4) {
+            (l4.src_port, l4.dst_port) = (new.0.port, new.1.port);
+            b.set_field(self.engine.l4, l4);
+        }
+        if flags.contains(SessionFlags::HAIRPIN) {
+            self.engine.lanes.count_hairpin(b.rx_if);
+        }
+        self.look_up_in(b, keys[1 - direction].fib());
+        Outcome::Translated(at)
+    }
+
+    /// Has the packet looked up in a table.
+    #[inline(always)]
+    pub fn look_up_in(&self, b: &mut Buffer, fib: u32) {
+        if self.place != Place::Output && fib != self.fib {
+            b.tx_if = fib;
+            b.flags.insert(Flags::TABLE);
+        }
+    }
+
+    /// Lowers the MSS that a TCP connection asks for.
+    #[inline(always)]
+    fn clamp(&self, b: &mut Buffer) {
+        let is_syn = TcpFlags(self.p.kind).contains(TcpFlags::SYN);
+        let is_tcp = self.p.protocol == IpProtocol::TCP && !self.p.later;
+        if self.settings.mss != 0 && is_tcp && is_syn {
+            mss_clamp::lower(b, self.p.at, self.settings.mss);
+        }
+    }
+
+    /// An address with a port for the source of the packet, out of a pool. `key` gives the key of
+    /// answers, and `wanted` is the port that is kept if it is free.
+    pub fn allocate(
+        &mut self,
+        pool: &[PoolAddress],
+        (fib, output): (u32, Option<u32>),
+        key: impl Fn(End) -> Key,
+        wanted: Option<u16>,
+    ) -> Option<End> {
+        let found = self.allocate_once(pool, (fib, output), &key, wanted);
+        if found.is_some() || !self.flows.give_back(self.now) {
+            return found;
+        }
+        self.allocate_once(pool, (fib, output), &key, wanted)
+    }
+
+    fn allocate_once(
+        &mut self,
+        pool: &[PoolAddress],
+        (fib, output): (u32, Option<u32>),
+        key: &impl Fn(End) -> Key,
+        wanted: Option<u16>,
+    ) -> Option<End> {
+        let n = pool.len();
+        let first = crate::key::spread_of(self.p.from.addr) as usize % n.max(1);
+        let (to, protocol) = (self.p.to.addr, self.p.protocol);
+        let near = |address: &PoolAddress| match (address.of, output) {
+            (Some((sw_if, _)), Some(output)) => sw_if == output,
+            (Some((_, network)), None) => network.contains(to),
+            _ => false,
+        };
+        let own = pool.iter().any(|address| address.fib.is_some());
+        // Addresses of the users' own table come first, and of these the ones of the network that
+        // the packet goes to.
+        let ranks: [&dyn Fn(&PoolAddress) -> bool; 3] = [
+            &|address| address.fib == Some(fib) && near(address),
+            &|address| address.fib == Some(fib) && !near(address),
+            &|address| address.fib.is_none(),
+        ];
+        let ranks = if own { &ranks[..] } else { &ranks[2..] };
+        let mut tried = 0;
+        for rank in ranks {
+            for address in (0..n).rev().map(|i| &pool[(first + i) % n]).filter(|of| rank(of)) {
+                if let Some(end) = self.allocate_of(address.addr, key, wanted, protocol) {
+                    return Some(end);
+                }
+                tried += 1;
+                if tried == ADDRESSES {
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// A port of an address.
+    pub fn allocate_of(
+        &mut self,
+        addr: Ipv4Addr,
+        key: &impl Fn(End) -> Key,
+        wanted: Option<u16>,
+        protocol: IpProtocol,
+    ) -> Option<End> {
+        if !has_ports(protocol) {
+            let end = End::new(addr, 0);
+            return self.flows.is_free(&key(end)).then_some(end);
+        }
+        let mappings = &self.engine.nat.mappings;
+        let taken = |port| mappings.by_port(End::new(addr, port), protocol, self.turn).is_some();
+        let port = self.flows.choose_port(wanted, |port| key(End::new(addr, port)), taken)?;
+        Some(End::new(addr, port))
+    }
+
+    /// True for an interface that users' packets leave by.
+    pub fn is_outside(&self, egress: Egress) -> bool {
+        matches!(egress, Egress::By(sw_if) if self.settings.role(sw_if) & role::OUTSIDE != 0)
+    }
+
+    /// Index of the table that users' packets to this destination leave by.
+    pub fn outside_table(&self) -> u32 {
+        let to = self.p.to.addr;
+        let leads = |fib: &u32| self.engine.egress(*fib, to, self.turn) != Egress::None;
+        if let Some(routes) = self.settings.routes.get(&self.fib) {
+            return routes.iter().copied().find(leads).unwrap_or(self.settings.outside);
+        }
+        match &self.settings.outsides[..] {
+            [] => self.settings.outside,
+            [one] => *one,
+            many => many.iter().copied().find(leads).unwrap_or(self.settings.outside),
+        }
+    }
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sessions of a thread, and of all threads.
+
+use crate::key::{End, Key};
+use crate::ports::Ports;
+use crate::session::{Change, OUTWARD, Session, SessionFlags};
+use crate::settings::{Settings, TICKS, Timeouts, tick};
+use graph::{Shared, ThreadIndex, World};
+use stats::Lane;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::net::Ipv4Addr;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use tables::{AgeList, Mixer, SessionKey, Sessions};
+use wire::IpProtocol;
+
+/// Sessions whose time has ended, the oldest first: they are shown for a while, and make room.
+const STALE: AgeList = AgeList::new(0, 0);
+/// Ticks for which a session is shown after its time has ended.
+const LINGER: u32 = 10 * TICKS;
+/// Timers that fire at most in one tick of the node, and for one new session.
+pub const AT_A_TICK: usize = 4096;
+const AT_ONCE: usize = 8;
+/// Sessions whose time has ended that give their ports back at once when none is left.
+const GIVE_BACK: usize = 64;
+
+/// Bytes of a session with its keys, without the index.
+pub const SESSION_BYTES: u64 = 128;
+
+/// A client of a load-balancing mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Client {
+    /// The client.
+    pub addr: Ipv4Addr,
+    /// The mapping's external end.
+    pub service: End,
+    /// Its protocol.
+    pub protocol: IpProtocol,
+}
+
+impl SessionKey for Client {
+    fn mix(&self, mixer: Mixer) -> Mixer {
+        let service = u64::from(self.service.addr.to_bits()) << 16 | u64::from(self.service.port);
+        let client = u64::from(self.addr.to_bits()) << 8 | u64::from(self.protocol.0);
+        mixer.add(service).add(client)
+    }
+}
+
+/// The reason why there is no new session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// There are as many as there may be.
+    TooMany,
+    /// Another session has one of the keys.
+    Taken,
+}
+
+/// The session of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// At this index, with the direction of the packet.
+    Session(u32, usize),
+    /// It had one, whose time has ended.
+    Ended(Session, IpProtocol),
+    /// None.
+    None,
+}
+
+/// Entries of the table that are looked at in one slice of a walk.
+const SLICE: usize = 2048;
+
+type Each = Box<dyn FnMut(&mut Flows, u32) + Send>;
+
+/// A walk over the sessions of a thread.
+pub struct Job {
+    from: u32,
+    each: Each,
+}
+
+impl Job {
+    /// Calls `each` for every session.
+    pub fn new(each: impl FnMut(&mut Flows, u32) + Send + 'static) -> Self {
+        Self { from: 0, each: Box::new(each) }
+    }
+}
+
+/// Sessions of one thread.
+pub struct Flows {
+    table: Sessions<Key, Session, 1, 2>,
+    /// Back ends by client, for mappings that keep a client at one.
+    clients: Sessions<Client, End>,
+    /// Sessions by the index of the users' table.
+    of_table: HashMap<u32, u32>,
+    /// Number of sessions whose time has ended.
+    stale: usize,
+    /// Ports of the thread.
+    pub ports: Ports,
+    /// Walks that control wants, in order.
+    jobs: VecDeque<Job>,
+    generation: u32,
+    total: Lane,
+}
+
+impl Flows {
+    fn new(world: &World, thread: ThreadIndex) -> Self {
+        let seed = |what: u32| RandomState::new().hash_one((thread, what));
+        Self {
+            table: Sessions::new(seed(0), u32::MAX, 1),
+            clients: Sessions::new(seed(1), u32::MAX, 0),
+            of_table: HashMap::new(),
+            stale: 0,
+            ports: Ports::new(seed(2)),
+            jobs: VecDeque::new(),
+            generation: 0,
+            total: world.stats.simple("/nat44-ed/total-sessions").lane(thread.at()),
+        }
+    }
+
+    /// Takes notice of mappings and settings that have changed.
+    #[inline(always)]
+    pub fn follow(&mut self, generation: u32, settings: &Settings, thread: ThreadIndex) {
+        if self.generation != generation {
+            self.generation = generation;
+            self.ports.forget();
+            self.ports.set_block(settings.ports(thread.0));
+        }
+    }
+
+    /// Looks a packet's session up. One whose time has ended is removed.
+    #[inline(always)]
+    pub fn find(&mut self, key: &Key, now: u64) -> Found {
+        let Some((at, direction)) = self.table.find_key(key) else { return Found::None };
+        let ends = self.table.remaining(at, tick(now));
+        match self.table.get(at) {
+            Some(session) if session.is_stale() || ends == Some(0) => self.end(at),
+            Some(_) => Found::Session(at, direction),
+            None => Found::None,
+        }
+    }
+
+    /// As [`Self::find`], but a session whose time has ended stays, and isn't found.
+    #[inline(always)]
+    pub fn live(&self, key: &Key, now: u64) -> Option<(u32, usize)> {
+        let (at, direction) = self.table.find_key(key)?;
+        let ended = self.table.remaining(at, tick(now)) == Some(0);
+        let session = self.table.get(at)?;
+        (!ended && !session.is_stale()).then_some((at, direction))
+    }
+
+    #[cold]
+    fn end(&mut self, at: u32) -> Found {
+        let protocol = self.table.key(at).map_or(IpProtocol(0), Key::protocol);
+        self.remove(at).map_or(Found::None, |session| Found::Ended(session, protocol))
+    }
+
+    /// True if a key has no session. One whose time has ended doesn't count, and goes when its key
+    /// is wanted ([`Self::make`]).
+    #[inline(always)]
+    pub fn is_free(&self, key: &Key) -> bool {
+        self.table.find(key).and_then(|at| self.table.get(at)).is_none_or(Session::is_stale)
+    }
+
+    /// Chooses a port ([`Ports::choose`]); `taken` tells of ports that mappings have.
+    pub fn choose_port(
+        &mut self,
+        wanted: Option<u16>,
+        key: impl Fn(u16) -> Key,
+        taken: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
+        let table = &self.table;
+        let free = |key: &Key| {
+            table.find(key).and_then(|at| table.get(at)).is_none_or(Session::is_stale)
+        };
+        self.ports.choose(wanted, &key, |port| free(&key(port)) && !taken(port))
+    }
+
+    /// The session at an index.
+    #[inline(always)]
+    pub fn get(&self, at: u32) -> Option<(&[Key; 2], &Session)> {
+        self.table.keys(at).zip(self.table.get(at))
+    }
+
+    /// Ticks until a session ends, and since its last packet.
+    pub fn times(&self, at: u32, now: u64) -> (u64, u64) {
+        let last = self.table.touched(at).unwrap_or_default();
+        let stale = self.table.get(at).is_some_and(Session::is_stale);
+        let left = if stale { 0 } else { self.table.remaining(at, tick(now)).unwrap_or_default() };
+        (left, last.into())
+    }
+
+    /// Records a packet of a session. Returns true if a connection began again.
+    #[inline(always)]
+    pub fn note(
+        &mut self,
+        (at, direction): (u32, usize),
+        (flags, bytes): (u8, usize),
+        (now, settings): (u64, &Settings),
+    ) -> bool {
+        let is_tcp = self.table.key(at).is_some_and(|key| key.protocol() == IpProtocol::TCP);
+        let Some(session) = self.table.touch(at, tick(now)) else { return false };
+        let change = if is_tcp { session.note(direction, flags) } else { Change::None };
+        session.packets += 1;
+        session.bytes += bytes as u64;
+        if change != Change::None {
+            let timeout = session.timeout(IpProtocol::TCP);
+            self.table.set_timeout(at, tick(now), settings.timeouts.ticks(timeout));
+        }
+        change == Change::Reopened
+    }
+
+    /// Makes a session; `direction` is that of the packet that makes it.
+    ///
+    /// # Errors
+    /// There are too many; another session has one of the keys.
+    pub fn make(
+        &mut self,
+        keys: [Key; 2],
+        session: Session,
+        (now, settings): (u64, &Settings),
+    ) -> Result<u32, Refused> {
+        self.expire(now, AT_ONCE);
+        let fib = keys[OUTWARD].fib();
+        self.make_room(settings, fib)?;
+        for key in &keys {
+            let Some(old) = self.table.find(key) else { continue };
+            if !self.table.get(old).is_some_and(Session::is_stale) {
+                return Err(Refused::Taken);
+            }
+            self.remove(old);
+        }
+        let timeout = settings.timeouts.ticks(session.timeout(keys[0].protocol()));
+        let made = self.table.insert_keys(keys, session, tick(now), timeout);
+        let at = made.ok_or(Refused::TooMany)?;
+        *self.of_table.entry(fib).or_default() += 1;
+        keys.iter().for_each(|key| self.ports.note(key, false));
+        self.total.set(0, self.table.len() as u64);
+        Ok(at)
+    }
+
+    /// Makes sure that one more session may be there: one whose time has ended may have to go.
+    fn make_room(&mut self, settings: &Settings, fib: u32) -> Result<(), Refused> {
+        if self.table.len() >= settings.sessions as usize {
+            let oldest = self.table.oldest(STALE).ok_or(Refused::TooMany)?;
+            self.remove(oldest);
+        }
+        let limit = settings.limits.get(&fib).copied().unwrap_or(u32::MAX);
+        let of_table = self.of_table.get(&fib).copied().unwrap_or_default();
+        if of_table < limit {
+            return Ok(());
+        }
+        let ended = self.table.iter(STALE).take(GIVE_BACK);
+        let ended = ended.filter(|(_, key, _)| key.fib() == fib).map(|(at, ..)| at).next();
+        ended.map(|at| _ = self.remove(at)).ok_or(Refused::TooMany)
+    }
+
+    /// Removes a session.
+    pub fn remove(&mut self, at: u32) -> Option<Session> {
+        let keys = *self.table.keys(at)?;
+        let session = self.table.remove(at)?;
+        if session.is_stale() {
+            self.stale -= 1;
+        }
+        if let Some(n) = self.of_table.get_mut(&keys[OUTWARD].fib()) {
+            *n = n.saturating_sub(1);
+        }
+        keys.iter().for_each(|key| self.ports.note(key, true));
+        self.total.set(0, self.table.len() as u64);
+        Some(session)
+    }
+
+    /// Ends sessions whose time has ended, as far as the budget goes. Returns true if it is spent:
+    /// there may be more.
+    pub fn expire(&mut self, now: u64, mut budget: usize) -> bool {
+        while let Some(at) = self.table.expired(tick(now), &mut budget) {
+            let Some(session) = self.table.get_mut(at) else { continue };
+            if session.is_stale() {
+                self.remove(at);
+                continue;
+            }
+            session.flags |= SessionFlags::STALE;
+            self.stale += 1;
+            let since = self.table.touched(at).unwrap_or_default();
+            let shown = tick(now).saturating_sub(since).saturating_add(LINGER);
+            self.table.change_timeout(at, shown);
+            self.table.renew(at, STALE);
+        }
+        while self.clients.expire(tick(now), &mut budget).is_some() {}
+        budget == 0
+    }
+
+    /// Removes some sessions whose time has ended, so that their ports are free. Returns false if
+    /// there are none.
+    pub fn give_back(&mut self, now: u64) -> bool {
+        self.expire(now, AT_A_TICK);
+        let ended: Vec<_> = self.table.iter(STALE).take(GIVE_BACK).map(|(at, ..)| at).collect();
+        let any = !ended.is_empty();
+        ended.into_iter().for_each(|at| _ = self.remove(at));
+        any
+    }
+
+    /// The index of a key's session, also if its time has ended.
+    pub fn at(&self, key: &Key) -> Option<u32> {
+        self.table.find(key)
+    }
+
+    /// Gives a session the timeout that it would get now.
+    pub fn retime(&mut self, at: u32, timeouts: Timeouts) {
+        let Some((keys, session)) = self.get(at) else { return };
+        if !session.is_stale() {
+            let timeout = timeouts.ticks(session.timeout(keys[0].protocol()));
+            self.table.change_timeout(at, timeout);
+        }
+    }
+
+    /// As [`Sessions::next_at`].
+    pub fn next_at(&self, from: u32, budget: &mut usize) -> Result<Option<u32>, u32> {
+        self.table.next_at(from, budget)
+    }
+
+    /// The back end that a client is held to.
+    pub fn back_end(&mut self, client: &Client, now: u64) -> Option<End> {
+        let at = self.clients.find(client)?;
+        if self.clients.remaining(at, tick(now)) == Some(0) {
+            self.clients.remove(at);
+            return None;
+        }
+        self.clients.touch(at, tick(now)).copied()
+    }
+
+    /// Holds a client to a back end for so many seconds after its last new session. With a full
+    /// table it isn't held.
+    pub fn hold(&mut self, client: Client, back_end: End, (now, settings): (u64, &Settings), seconds: u32) {
+        if let Some(at) = self.clients.find(&client) {
+            self.clients.remove(at);
+        }
+        if self.clients.len() < settings.sessions as usize {
+            let ticks = seconds.saturating_mul(TICKS).min(u32::MAX - 1);
+            self.clients.insert(client, back_end, tick(now), ticks);
+        }
+    }
+
+    /// Adds a walk.
+    pub fn push_job(&mut self, job: Job) {
+        self.jobs.push_back(job);
+    }
+
+    /// Does a slice of the first walks. Returns true if there is more to do.
+    pub fn run_jobs(&mut self) -> bool {
+        let mut budget = SLICE;
+        while let Some(mut job) = self.jobs.pop_front() {
+            loop {
+                match self.next_at(job.from, &mut budget) {
+                    Ok(Some(at)) => {
+                        job.from = at + 1;
+                        (job.each)(self, at);
+                    }
+                    Ok(None) => break,
+                    Err(from) => {
+                        job.from = from;
+                        self.jobs.push_front(job);
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Forgets all clients of back ends.
+    pub fn forget_clients(&mut self) {
+        let mut from = 0;
+        while let Ok(Some(at)) = self.clients.next_at(from, &mut usize::MAX.clone()) {
+            self.clients.remove(at);
+            from = at + 1;
+        }
+    }
+}
+
+/// Sessions of all threads. Each thread uses its own alone: the lock is never contended, and no
+/// thread waits for it.
+pub struct AllFlows(Vec<Mutex<Flows>>);
+
+impl Shared for AllFlows {
+    fn make(world: &World) -> Self {
+        let of = |at| Mutex::new(Flows::new(world, ThreadIndex(at as u16)));
+        Self((0..world.threads()).map(of).collect())
+    }
+}
+
+impl AllFlows {
+    /// The sessions of the calling thread; `None` for a caller that has them already.
+    #[inline(always)]
+    pub fn of(&self, thread: ThreadIndex) -> Option<MutexGuard<'_, Flows>> {
+        match self.0.get(thread.at())?.try_lock() {
+            Ok(flows) => Some(flows),
+            Err(TryLockError::Poisoned(flows)) => Some(flows.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The nodes that translate: `nat44-ed-in2out` and its kind.
+
+use crate::engine::{Engine, Outcome, Place, Reason};
+use crate::jobs;
+use crate::packet::Packet;
+use crate::trace::NatTrace;
+use buffer::Buffer;
+use graph::{Build, Cx, Next, Node, ThreadIndex, World};
+use net::IpMeta;
+use std::marker::PhantomData;
+use wire::Icmp4Type;
+use wire::icmp::code4;
+
+/// A node's place, as a type.
+pub trait At: Send + 'static {
+    /// The place.
+    const PLACE: Place;
+    /// Names of the node and of its slow path.
+    const NAMES: [&'static str; 2];
+    /// The edges.
+    type To: Edges;
+}
+
+/// The edges of a node for what becomes of packets.
+pub trait Edges: Next {
+    /// The slow path.
+    const SLOW: Self;
+    /// The next feature.
+    const NEXT: Self;
+    /// An error to the sender: the packet's hops are used up.
+    const EXPIRED: Self;
+    /// The edge of a drop.
+    fn of(reason: Reason) -> Self;
+}
+
+macro_rules! outward_edges {
+    ($(#[$doc:meta])* $name:ident, $slow:tt) => {
+        $(#[$doc])*
+        #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name {
+            #[next_feature]
+            Next,
+            #[next($slow)]
+            Slow,
+            #[next("ip4-icmp-error", reason)]
+            #[counter("time_exceeded")]
+            /// time to live expired in front of the translation
+            Expired,
+            /// out of ports
+            #[drop]
+            #[counter("out of ports")]
+            OutOfPorts,
+            /// maximum sessions exceeded
+            #[drop]
+            #[counter("maximum sessions exceeded")]
+            TooMany,
+            /// non-SYN packet try to create session
+            #[drop]
+            #[counter("non-SYN packet try to create session")]
+            NonSyn,
+            /// unsupported ICMP type
+            #[drop]
+            #[counter("unsupported ICMP type")]
+            IcmpType,
+            /// unsupported protocol
+            #[drop]
+            #[counter("unsupported protocol")]
+            Protocol,
+            /// couldn't translate packet
+            #[drop]
+            #[counter("couldn't translate packet")]
+            Untranslatable,
+        }
+
+        impl Edges for $name {
+            const SLOW: Self = Self::Slow;
+            const NEXT: Self = Self::Next;
+            const EXPIRED: Self = Self::Expired;
+
+            fn of(reason: Reason) -> Self {
+                match reason {
+                    Reason::OutOfPorts => Self::OutOfPorts,
+                    Reason::TooManySessions => Self::TooMany,
+                    Reason::NonSyn => Self::NonSyn,
+                    Reason::IcmpType => Self::IcmpType,
+                    Reason::Protocol => Self::Protocol,
+                    _ => Self::Untranslatable,
+                }
+            }
+        }
+    };
+}
+
+outward_edges!(
+    /// Edges of the nodes of users' packets.
+    ToOutside, "nat44-ed-in2out-slowpath"
+);
+outward_edges!(
+    /// Edges of the nodes of packets that leave.
+    ToOutput, "nat44-ed-in2out-output-slowpath"
+);
+
+/// Edges of the nodes of the world's packets.
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ToInside {
+    #[next_feature]
+    Next,
+    #[next("nat44-ed-out2in-slowpath")]
+    Slow,
+    #[next("ip4-icmp-error", reason)]
+    #[counter("time_exceeded")]
+    /// time to live expired in front of the translation
+    Expired,
+    /// out of ports
+    #[drop]
+    #[counter("out of ports")]
+    OutOfPorts,
+    /// maximum sessions exceeded
+    #[drop]
+    #[counter("maximum sessions exceeded")]
+    TooMany,
+    /// non-SYN packet try to create session
+    #[drop]
+    #[counter("non-SYN packet try to create session")]
+    NonSyn,
+    /// unsupported ICMP type
+    #[drop]
+    #[counter("unsupported ICMP type")]
+    IcmpType,
+    /// unsupported protocol
+    #[drop]
+    #[counter("unsupported protocol")]
+    Protocol,
+    /// couldn't translate packet
+    #[drop]
+    #[counter("couldn't translate packet")]
+    Untranslatable,
+    /// no translation
+    #[drop]
+    #[counter("no translation")]
+    NoTranslation,
+    /// drops due to TCP in transitory timeout
+    #[drop]
+    #[counter("drops due to TCP in transitory timeout")]
+    TcpClosed,
+    /// hash table add failed
+    #[drop]
+    #[counter("hash table add failed")]
+    KeyTaken,
+}
+
+impl Edges for ToInside {
+    const SLOW: Self = Self::Slow;
+    const NEXT: Self = Self::Next;
+    const EXPIRED: Self = Self::Expired;
+
+    fn of(reason: Reason) -> Self {
+        match reason {
+            Reason::OutOfPorts => Self::OutOfPorts,
+            Reason::TooManySessions => Self::TooMany,
+            Reason::NonSyn => Self::NonSyn,
+            Reason::IcmpType => Self::IcmpType,
+            Reason::Protocol => Self::Protocol,
+            Reason::Untranslatable => Self::Untranslatable,
+            Reason::NoTranslation => Self::NoTranslation,
+            Reason::TcpClosed => Self::TcpClosed,
+            Reason::KeyTaken => Self::KeyTaken,
+        }
+    }
+}
+
+/// Packets of users.
+pub struct In2Out;
+/// Packets of the world.
+pub struct Out2In;
+/// Packets that leave.
+pub struct Output;
+
+impl At for In2Out {
+    const PLACE: Place = Place::In2Out;
+    const NAMES: [&'static str; 2] = [jobs::NODE, "nat44-ed-in2out-slowpath"];
+    type To = ToOutside;
+}
+
+impl At for Out2In {
+    const PLACE: Place = Place::Out2In;
+    const NAMES: [&'static str; 2] = ["nat44-ed-out2in", "nat44-ed-out2in-slowpath"];
+    type To = ToInside;
+}
+
+impl At for Output {
+    const PLACE: Place = Place::Output;
+    const NAMES: [&'static str; 2] = ["nat44-ed-in2out-output", "nat44-ed-in2out-output-slowpath"];
+    type To = ToOutput;
+}
+
+/// A node that translates; with `SLOW`, the one that makes sessions.
+pub struct Translate<A, const SLOW: bool> {
+    engine: Engine,
+    of: PhantomData<fn() -> A>,
+}
+
+impl<A: At, const SLOW: bool> Build for Translate<A, SLOW> {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        Self { engine: Engine::new(world, thread), of: PhantomData }
+    }
+}
+
+impl<A: At, const SLOW: bool> Translate<A, SLOW> {
+    #[inline(always)]
+    fn edge(&self, b: &mut Buffer, done: (Outcome, Option<Packet>)) -> A::To {
+        self.engine.count((A::PLACE, SLOW), b, done);
+        match done.0 {
+            Outcome::Translated(_) | Outcome::Passed => A::To::NEXT,
+            Outcome::Slow if SLOW => A::To::of(Reason::Untranslatable),
+            Outcome::Slow => A::To::SLOW,
+            Outcome::TimeExpired => {
+                let (kind, code) = (Icmp4Type::TIME_EXCEEDED.0, code4::TTL_IN_TRANSIT);
+                b.set_scratch(IpMeta::error(kind, code, 0));
+                A::To::EXPIRED
+            }
+            Outcome::Drop(reason) => A::To::of(reason),
+        }
+    }
+}
+
+impl<A: At, const SLOW: bool> Node for Translate<A, SLOW> {
+    const NAME: &'static str = A::NAMES[SLOW as usize];
+    type Next = A::To;
+    type Trace = NatTrace;
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> A::To {
+        let now = (cx.now(), cx.turn);
+        let done = match SLOW {
+            true => self.engine.slow(b, A::PLACE, now),
+            false => self.engine.fast(b, A::PLACE, now),
+        };
+        if TRACED {
+            cx.trace(b, NatTrace::new((A::PLACE, SLOW), b.rx_if, done));
+        }
+        self.edge(b, done)
+    }
+
+    fn tick(&mut self, cx: &mut Cx<'_, false>) {
+        // One node of a thread does it for all.
+        if A::PLACE == Place::In2Out && !SLOW && self.engine.tick(cx.now()) {
+            cx.again();
+        }
+    }
+}

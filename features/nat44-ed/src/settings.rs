@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Settings as workers read them.
+
+use crate::key::{spread, spread_of};
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use wire::Ip4Prefix;
+
+/// Ticks of the timers in a second.
+pub const TICKS: u32 = 10;
+/// Nanoseconds of a tick.
+pub const TICK: u64 = 1_000_000_000 / TICKS as u64;
+/// The first port that is given to users, and the number of these ports.
+pub const FIRST_PORT: u32 = 1024;
+/// See there.
+pub const PORTS: u32 = 65_536 - FIRST_PORT;
+/// Sessions of a thread at most, if no other number is set.
+pub const SESSIONS: u32 = 63 * 1024;
+/// Packets of a ring between threads that VPP's setting gives at first.
+pub const FRAME_QUEUE: u32 = 64;
+
+/// A time of the instance's clock, as ticks.
+#[inline(always)]
+pub fn tick(now: u64) -> u32 {
+    (now / TICK) as u32
+}
+
+/// The kinds of timeouts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Timeout {
+    /// Of UDP, and of protocols without ports.
+    Udp,
+    /// Of TCP connections that are established.
+    TcpEstablished,
+    /// Of other TCP connections.
+    TcpTransitory,
+    /// Of ICMP queries.
+    Icmp,
+}
+
+/// Seconds, by [`Timeout`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timeouts(pub [u32; 4]);
+
+impl Default for Timeouts {
+    /// RFC 4787 4.3, RFC 5382 5, RFC 5508 3.2.
+    fn default() -> Self {
+        Self([300, 7440, 240, 60])
+    }
+}
+
+impl Timeouts {
+    /// A timeout in ticks; at least one.
+    #[inline(always)]
+    pub fn ticks(&self, of: Timeout) -> u32 {
+        self.0[of as usize].saturating_mul(TICKS).clamp(1, u32::MAX - 1)
+    }
+
+    /// A timeout in seconds.
+    pub fn seconds(&self, of: Timeout) -> u32 {
+        self.0[of as usize]
+    }
+}
+
+/// An address of a pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PoolAddress {
+    /// The address.
+    pub addr: Ipv4Addr,
+    /// Index of the table whose users get it; `None` for all.
+    pub fib: Option<u32>,
+    /// The interface that has it, and the network there.
+    pub of: Option<(u32, Ip4Prefix)>,
+}
+
+/// Bits of [`Settings::roles`].
+pub mod role {
+    /// Users are behind the interface.
+    pub const INSIDE: u8 = 1;
+    /// The world is behind it.
+    pub const OUTSIDE: u8 = 2;
+    /// Packets are translated as they leave by it.
+    pub const OUTPUT: u8 = 4;
+}
+
+/// The settings.
+#[derive(Clone, Default, Debug)]
+pub struct Settings {
+    /// True while the feature is enabled.
+    pub enabled: bool,
+    /// Packets without a mapping pass as they are.
+    pub forwarding: bool,
+    /// Sessions of a thread at most.
+    pub sessions: u32,
+    /// Sessions of a thread at most, by the index of the users' table.
+    pub limits: HashMap<u32, u32>,
+    /// See [`Timeouts`].
+    pub timeouts: Timeouts,
+    /// The greatest MSS that TCP connections may ask for; 0 for any.
+    pub mss: u16,
+    /// Index of the users' table, where none else is known.
+    pub inside: u32,
+    /// Index of the world's table, where no interface has one.
+    pub outside: u32,
+    /// Indices of the tables of the interfaces to the world.
+    pub outsides: Vec<u32>,
+    /// Tables that users of a table may send to, by its index.
+    pub routes: HashMap<u32, Vec<u32>>,
+    /// By interface: see [`role`].
+    pub roles: Vec<u8>,
+    /// Addresses that users get.
+    pub pool: Vec<PoolAddress>,
+    /// Addresses that hosts of the world get.
+    pub twice: Vec<PoolAddress>,
+    /// All addresses of the pool, sorted.
+    pub pool_addresses: Vec<Ipv4Addr>,
+    /// The threads that have sessions.
+    pub workers: Vec<u16>,
+}
+
+impl Settings {
+    /// The roles of an interface.
+    #[inline(always)]
+    pub fn role(&self, sw_if: u32) -> u8 {
+        self.roles.get(sw_if as usize).copied().unwrap_or(0)
+    }
+
+    /// True for an address of the pool.
+    #[inline(always)]
+    pub fn is_pool(&self, addr: Ipv4Addr) -> bool {
+        self.pool_addresses.binary_search(&addr).is_ok()
+    }
+
+    /// The first port of a thread, and the number of its ports.
+    pub fn ports(&self, thread: u16) -> (u32, u32) {
+        let n = self.workers.len().max(1) as u32;
+        let at = self.workers.iter().position(|worker| *worker == thread).unwrap_or(0) as u32;
+        let len = PORTS / n;
+        (FIRST_PORT + at * len, len)
+    }
+
+    /// The thread of a user.
+    #[inline(always)]
+    pub fn thread_of_user(&self, addr: Ipv4Addr, fib: u32) -> u16 {
+        self.pick(spread_of(addr).wrapping_add(spread(fib)))
+    }
+
+    /// The thread of a hash.
+    #[inline(always)]
+    pub fn pick(&self, hash: u32) -> u16 {
+        let n = self.workers.len().max(1);
+        self.workers.get(hash as usize % n).copied().unwrap_or(0)
+    }
+
+    /// The thread of a port.
+    #[inline(always)]
+    pub fn thread_of_port(&self, port: u16) -> u16 {
+        let n = self.workers.len().max(1);
+        let at = u32::from(port).saturating_sub(FIRST_PORT) / (PORTS / n as u32);
+        self.workers.get((at as usize).min(n - 1)).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The `show` commands.
+
+mod sessions;
+
+pub use sessions::{sessions, summary};
+
+use crate::control::{Address, Control, External, MappingKind, StaticMapping};
+use crate::mapping::Twice;
+use crate::settings::role;
+use crate::state::Counters;
+use cli::{Matches, Output, Result, Table, Writer};
+use graph::{SwIfIndex, World};
+use net::Interfaces;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::Arc;
+use wire::IpProtocol;
+
+fn control(w: &World) -> Arc<Control> {
+    w.get()
+}
+
+/// The name of a protocol.
+pub fn protocol_name(protocol: IpProtocol) -> String {
+    match protocol {
+        IpProtocol::TCP => "TCP".into(),
+        IpProtocol::UDP => "UDP".into(),
+        IpProtocol::ICMP => "ICMP".into(),
+        IpProtocol(number) => number.to_string(),
+    }
+}
+
+/// `show nat44 addresses`.
+pub fn addresses(w: &World, _: &Matches) -> Result<Output> {
+    let [pool, twice] = control(w).read(|state| state.pools.clone());
+    let head = |title: &str| (title.to_string(), None);
+    let rows = [head("NAT44 pool addresses:")]
+        .into_iter()
+        .chain(pool.into_iter().map(|of| (String::new(), Some((false, of)))))
+        .chain([head("NAT44 twice-nat pool addresses:")])
+        .chain(twice.into_iter().map(|of| (String::new(), Some((true, of)))))
+        .collect::<Vec<_>>();
+    Ok(Output::list(
+        rows,
+        |w: &World, (title, row): (String, Option<(bool, Address)>), out: &mut Writer| {
+            let Some((twice, address)) = row else {
+                out.text(|text| *text += &format!("{title}\n"));
+                return Ok(());
+            };
+            let of = address.of.map(|sw_if| w.get::<Interfaces>().name(sw_if));
+            out.text(|text| {
+                let _ = writeln!(text, "{}", address.addr);
+                let _ = match address.vrf {
+                    Some(vrf) => writeln!(text, "  tenant VRF: {vrf}"),
+                    None => writeln!(text, "  tenant VRF independent"),
+                };
+                if let Some(of) = &of {
+                    let _ = writeln!(text, "  of interface {of}");
+                }
+            });
+            out.value(|| {
+                json!({
+                    "address": address.addr.to_string(),
+                    "vrf": address.vrf,
+                    "twice_nat": twice,
+                    "interface": of,
+                })
+            });
+            Ok(())
+        },
+    ))
+}
+
+/// `show nat44 interface address`.
+pub fn followed(w: &World, _: &Matches) -> Result<Output> {
+    let all = control(w).read(|state| state.followed.clone());
+    let table = Table::new().left("Interface").left("Twice-NAT");
+    Ok(table.list(all, |w: &World, (sw_if, twice): (SwIfIndex, bool), out: &mut Writer| {
+        let name = w.get::<Interfaces>().name(sw_if);
+        out.row([name.into(), if twice { "yes" } else { "no" }.into()]);
+        Ok(())
+    }))
+}
+
+/// The words of roles.
+fn roles_text(bits: u8) -> &'static str {
+    match bits {
+        role::INSIDE => "in",
+        role::OUTSIDE => "out",
+        bits if bits & role::OUTPUT != 0 => "output-feature",
+        _ => "in out",
+    }
+}
+
+/// `show nat44 interfaces`.
+pub fn interfaces(w: &World, _: &Matches) -> Result<Output> {
+    let all = control(w).read(|state| state.roles.clone());
+    let rows: Vec<_> = all.into_iter().collect();
+    Ok(Output::list(rows, |w: &World, (sw_if, bits): (SwIfIndex, u8), out: &mut Writer| {
+        let name = w.get::<Interfaces>().name(sw_if);
+        out.text(|text| *text += &format!(" {name} {}\n", roles_text(bits)));
+        out.value(|| json!({ "interface": name, "role": roles_text(bits) }));
+        Ok(())
+    }))
+}
+
+fn end_text(addr: &str, port: u16) -> String {
+    if port == 0 { addr.to_string() } else { format!("{addr}:{port}") }
+}
+
+/// A mapping in one line, and its back ends in more.
+fn mapping_text(w: &World, mapping: &StaticMapping) -> String {
+    let external = match mapping.external {
+        External::Address(addr) => addr.to_string(),
+        External::Interface(sw_if) => w.get::<Interfaces>().name(sw_if),
+    };
+    let protocol = match mapping.protocol.0 {
+        0 => String::new(),
+        _ => format!("{} ", protocol_name(mapping.protocol)),
+    };
+    let external = end_text(&external, mapping.port);
+    let local = mapping.locals.first();
+    let vrf = local.map_or(0, |local| local.vrf);
+    let mut text = match mapping.kind {
+        MappingKind::Identity => format!(" identity mapping {protocol}{external} vrf {vrf}"),
+        MappingKind::Host => {
+            let local = local.map_or_else(String::new, |local| {
+                end_text(&local.end.addr.to_string(), local.end.port)
+            });
+            format!(" {protocol}local {local} external {external} vrf {vrf}")
+        }
+        MappingKind::Balanced => format!(" {protocol}external {external}"),
+    };
+    text += match mapping.twice {
+        Twice::No => "",
+        Twice::Always => " twice-nat",
+        Twice::ToItself => " self-twice-nat",
+    };
+    if let Some(exact) = mapping.twice_address {
+        let _ = write!(text, " exact {exact}");
+    }
+    text += if mapping.inward_only { " out2in-only" } else { "" };
+    if mapping.affinity != 0 {
+        let _ = write!(text, " affinity {}", mapping.affinity);
+    }
+    if let (External::Interface(_), Some(addr)) = (mapping.external, mapping.resolved) {
+        let _ = write!(text, " (now {addr})");
+    }
+    text.push('\n');
+    if mapping.kind == MappingKind::Balanced {
+        for local in &mapping.locals {
+            let (end, vrf, part) = (local.end, local.vrf, local.probability);
+            let _ = writeln!(text, "  local {end} vrf {vrf} probability {part}");
+        }
+    }
+    text
+}
+
+fn mapping_value(w: &World, mapping: &StaticMapping) -> Value {
+    let (address, interface) = match mapping.external {
+        External::Address(addr) => (Some(addr), None),
+        External::Interface(sw_if) => {
+            (mapping.resolved, Some(w.get::<Interfaces>().name(sw_if)))
+        }
+    };
+    let locals: Vec<_> = mapping
+        .hosts()
+        .iter()
+        .map(|local| {
+            json!({
+                "address": local.end.addr.to_string(),
+                "port": local.end.port,
+                "vrf": local.vrf,
+                "probability": local.probability,
+            })
+        })
+        .collect();
+    json!({
+        "kind": match mapping.kind {
+            MappingKind::Host => "static",
+            MappingKind::Identity => "identity",
+            MappingKind::Balanced => "load-balancing",
+        },
+        "protocol": mapping.protocol.0,
+        "external": address.map(|addr| addr.to_string()),
+        "external_port": mapping.port,
+        "interface": interface,
+        "locals": locals,
+        "twice_nat": mapping.twice == Twice::Always,
+        "self_twice_nat": mapping.twice == Twice::ToItself,
+        "exact": mapping.twice_address.map(|addr| addr.to_string()),
+        "out2in_only": mapping.inward_only,
+        "affinity": mapping.affinity,
+        "tag": mapping.tag,
+    })
+}
+
+/// `show nat44 static mappings`.
+pub fn mappings(w: &World, _: &Matches) -> Result<Output> {
+    let numbers: Vec<u32> =
+        control(w).read(|state| state.statics.iter().map(|(number, _)| number).collect());
+    Ok(Output::list(numbers, |w: &World, number: u32, out: &mut Writer| {
+        let mapping = control(w).read(|state| state.statics.get(number).cloned());
+        if let Some(mapping) = mapping {
+            out.text(|text| *text += &mapping_text(w, &mapping));
+            out.value(|| mapping_value(w, &mapping));
+        }
+        Ok(())
+    }))
+}
+
+/// `show nat44 hash tables`.
+pub fn tables(w: &World, _: &Matches) -> Result<Output> {
+    let threads: Vec<_> = w.thread_list().into_iter().map(|thread| thread.name).collect();
+    let rows: Vec<_> = threads.into_iter().enumerate().collect();
+    let table = Table::new().left("Thread").right("Sessions").right("Keys").right("Bytes");
+    Ok(table.list(rows, |w: &World, (at, name): (usize, String), out: &mut Writer| {
+        let n = w.get::<Counters>().total.of_thread(at, 0);
+        // Two keys a session, in lines of eight cells that are filled to three.
+        let bytes = n * (crate::flows::SESSION_BYTES + 2 * 64 / 3);
+        out.row([name.into(), n.into(), (2 * n).into(), bytes.into()]);
+        Ok(())
+    }))
+}
+
+/// `show nat44 vrf tables`.
+pub fn vrf_tables(w: &World, _: &Matches) -> Result<Output> {
+    let all: Vec<_> = control(w).read(|state| state.tables.clone()).into_iter().collect();
+    Ok(Output::list(all, |_: &World, (table, to): (u32, BTreeSet<u32>), out: &mut Writer| {
+        out.text(|text| {
+            let _ = writeln!(text, "VRF table {table}");
+            for vrf in &to {
+                let _ = writeln!(text, "  route to VRF {vrf}");
+            }
+        });
+        out.value(|| json!({ "table": table, "routes": to }));
+        Ok(())
+    }))
+}
+
+/// `show nat timeouts`.
+pub fn timeouts(w: &World, _: &Matches) -> Result<Output> {
+    let timeouts = control(w).read(|state| state.timeouts);
+    let [udp, established, transitory, icmp] = timeouts.0;
+    let text = format!(
+        "udp timeout: {udp}sec\ntcp-established timeout: {established}sec\n\
+         tcp-transitory timeout: {transitory}sec\nicmp timeout: {icmp}sec\n"
+    );
+    let value = json!({
+        "udp": udp,
+        "tcp_established": established,
+        "tcp_transitory": transitory,
+        "icmp": icmp,
+    });
+    Ok(Output::both(text, value))
+}
+
+/// `show nat mss-clamping`.
+pub fn mss(w: &World, _: &Matches) -> Result<Output> {
+    let mss = control(w).read(|state| state.mss);
+    let text = mss.map_or("mss-clamping disabled\n".into(), |mss| format!("mss-clamping {mss}\n"));
+    Ok(Output::both(text, json!({ "mss": mss })))
+}
+
+/// `show nat workers`.
+pub fn workers(w: &World, _: &Matches) -> Result<Output> {
+    let names: Vec<_> = w.thread_list().into_iter().map(|thread| thread.name).collect();
+    let chosen = control(w).workers(w).into_iter().filter(|thread| *thread > 0);
+    let rows: Vec<_> = chosen
+        .map(|thread| (thread, names.get(usize::from(thread)).cloned().unwrap_or_default()))
+        .collect();
+    Ok(Output::list(rows, |_: &World, (thread, name): (u16, String), out: &mut Writer| {
+        out.text(|text| *text += &format!("  {name}\n"));
+        out.value(|| json!({ "thread": thread, "name": name }));
+        Ok(())
+    }))
+}

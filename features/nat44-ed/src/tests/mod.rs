@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+mod api;
+mod errors;
+mod limits;
+mod mappings;
+mod model;
+mod mutated;
+mod output;
+mod sessions;
+mod workers;
+
+use crate::PLUGIN;
+use crate::packet::ports_of;
+use graph::Plugin;
+use net::drive::{Rig, peer_mac, port_mac};
+use std::net::Ipv4Addr;
+use testkit::pkt::{self, Packet};
+use wire::l4::{self, Verdict};
+use wire::{Header, IpHeader, IpProtocol, Ipv4Header, TcpFlags};
+
+pub static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &::ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &super_path::PLUGIN,
+    &icmp::PLUGIN,
+    &ip_reassembly::PLUGIN,
+    &mss_clamp::PLUGIN,
+    &acl::PLUGIN,
+    &PLUGIN,
+];
+
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+/// The address that users get in most tests.
+const PUBLIC: &str = "192.0.2.7";
+
+/// Ports with 10.0.N.1/24, each with a neighbour .2 that is known. Users are behind port 0, the
+/// world is behind port 1.
+fn router(lines: &[&str]) -> Rig {
+    let mut rig = bare(2);
+    rig.cli("nat44 plugin enable");
+    rig.cli("set interface nat44 in p0 out p1");
+    lines.iter().for_each(|line| drop(rig.cli(line)));
+    rig
+}
+
+/// The same without NAT.
+fn bare(ports: usize) -> Rig {
+    let mut rig = Rig::new(PLUGINS, ports);
+    rig.networks();
+    rig
+}
+
+/// With one address for users.
+fn with_pool() -> Rig {
+    router(&[&format!("nat44 add address {PUBLIC}")])
+}
+
+/// A packet that comes in by a port, without its upper layer.
+fn packet(port: usize, from: &str, to: &str) -> Packet {
+    pkt::ether(peer_mac(port), port_mac(port)).ip4(from, to)
+}
+
+/// A SYN.
+fn syn(packet: Packet, from: u16, to: u16) -> Packet {
+    packet.tcp(from, to).segment(TcpFlags::SYN, 1, 0)
+}
+
+/// The fields of a sent packet that translation changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Seen {
+    port: usize,
+    from: (Ipv4Addr, u16),
+    to: (Ipv4Addr, u16),
+}
+
+/// Reads a frame, whose checksums have to be right.
+fn seen((port, frame): &(usize, Vec<u8>)) -> Seen {
+    let bytes = &frame[ETHERNET..];
+    let ip = Ipv4Header::view(bytes).expect("an IP header");
+    assert!(Ipv4Header::checksum_ok_at(bytes), "IP checksum of {bytes:02x?}");
+    if !ip.is_fragment() && matches!(ip.protocol, IpProtocol::TCP | IpProtocol::UDP | IpProtocol::ICMP)
+    {
+        let verdict = l4::verify(bytes);
+        assert!(
+            matches!(verdict, Ok(Verdict::Valid | Verdict::Absent)),
+            "{verdict:?}: {bytes:02x?}"
+        );
+    }
+    let l4 = ports_of(bytes).unwrap_or_default();
+    Seen { port: *port, from: (ip.src(), l4.src_port), to: (ip.dst(), l4.dst_port) }
+}
+
+/// Sends a packet; returns the packets that have left.
+fn sent(rig: &mut Rig, port: usize, packet: &Packet) -> Vec<Seen> {
+    rig.pass(port, &packet.build()).iter().map(seen).collect()
+}
+
+/// Sends a packet; returns what has left, if it is one packet.
+#[track_caller]
+fn one(rig: &mut Rig, port: usize, packet: &Packet) -> Seen {
+    let all = sent(rig, port, packet);
+    assert_eq!(all.len(), 1, "{all:?}");
+    all[0]
+}
+
+/// True if a packet leaves nowhere.
+fn is_dropped(rig: &mut Rig, port: usize, packet: &Packet) -> bool {
+    sent(rig, port, packet).is_empty()
+}
+
+fn addr(text: &str) -> Ipv4Addr {
+    text.parse().expect("an address")
+}
+
+fn end(text: &str, port: u16) -> (Ipv4Addr, u16) {
+    (addr(text), port)
+}
