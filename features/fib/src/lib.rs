@@ -13,6 +13,7 @@ pub mod api;
 mod cli;
 mod config;
 mod examples;
+mod host;
 mod metrics;
 pub mod paths;
 mod startup_conf;

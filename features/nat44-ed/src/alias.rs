@@ -18,7 +18,11 @@ impl AliasTable {
         let n = weights.len() as u64;
         let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
         let part = |weight: u32| {
-            if total == 0 { WHOLE } else { (u128::from(weight) * u128::from(n) * u128::from(WHOLE) / u128::from(total)) as u64 }
+            if total == 0 {
+                WHOLE
+            } else {
+                (u128::from(weight) * u128::from(n) * u128::from(WHOLE) / u128::from(total)) as u64
+            }
         };
         let mut parts: Vec<u64> = weights.iter().map(|weight| part(*weight)).collect();
         let mut columns: Vec<_> = (0..n as u32).map(|at| (u32::MAX, at)).collect();

@@ -333,9 +333,8 @@ fn del_session(w: &World, m: &Matches) -> Result<Output> {
 fn clear_sessions(w: &World, m: &Matches) -> Result<Output> {
     control(w).read(|state| state.check())?;
     let user = m.opt::<Ipv4Addr>("user")?;
-    let gone = move |keys: &[crate::key::Key; 2]| {
-        user.is_none_or(|user| keys[0].from().addr == user)
-    };
+    let gone =
+        move |keys: &[crate::key::Key; 2]| user.is_none_or(|user| keys[0].from().addr == user);
     Ok(Control::clear(w, gone).then(|ended| {
         let n: u32 = ended.into_iter().sum();
         Ok(Output::both(format!("ended sessions: {n}\n"), serde_json::json!({ "ended": n })))

@@ -36,9 +36,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.push(SWITCH, line, "nat44 plugin disable");
     settings(&control, config);
     pools(world, &control, config);
-    let mappings = control.read(|state| {
-        state.statics.iter().map(|(number, _)| number).collect::<Vec<_>>()
-    });
+    let mappings =
+        control.read(|state| state.statics.iter().map(|(number, _)| number).collect::<Vec<_>>());
     config.list(Phase::FEATURES, mappings, |world, number, lines| {
         let mapping = world.get::<Control>().read(|state| state.statics.get(number).cloned());
         if let Some(mapping) = mapping {

@@ -10,7 +10,7 @@ use crate::state::{Counters, DROPS, Lanes, Nat};
 use buffer::{Buffer, Field, Flags};
 use graph::{ThreadIndex, World};
 use ip::table_of;
-use net::{AdjKind, Addresses, Adjacencies, Fib, Interfaces, L4, TableIndex};
+use net::{Addresses, AdjKind, Adjacencies, Fib, Interfaces, L4, TableIndex};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use sync::Turn;
@@ -172,7 +172,12 @@ impl Engine {
 
     /// Counts what became of a packet.
     #[inline(always)]
-    pub fn count(&self, (place, slow): (Place, bool), b: &Buffer, (outcome, p): (Outcome, Option<Packet>)) {
+    pub fn count(
+        &self,
+        (place, slow): (Place, bool),
+        b: &Buffer,
+        (outcome, p): (Outcome, Option<Packet>),
+    ) {
         let sw_if = if place == Place::Output { b.tx_if } else { b.rx_if };
         let path = (place == Place::Out2In, slow);
         match (outcome, p) {

@@ -213,7 +213,8 @@ impl Engine {
         let mappings = &self.nat.mappings;
         if let Some((_, mapping)) = mappings.by_external(p.to, p.protocol, turn) {
             let fibs = [fib, settings.inside, settings.outside];
-            if mapping.is_balanced() || mappings.by_local(p.from, p.protocol, fibs, turn).is_none() {
+            if mapping.is_balanced() || mappings.by_local(p.from, p.protocol, fibs, turn).is_none()
+            {
                 return own;
             }
             return mapping.thread_of(0).map_or(own, |other| own.min(other));

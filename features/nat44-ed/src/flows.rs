@@ -168,9 +168,8 @@ impl Flows {
         taken: impl Fn(u16) -> bool,
     ) -> Option<u16> {
         let table = &self.table;
-        let free = |key: &Key| {
-            table.find(key).and_then(|at| table.get(at)).is_none_or(Session::is_stale)
-        };
+        let free =
+            |key: &Key| table.find(key).and_then(|at| table.get(at)).is_none_or(Session::is_stale);
         self.ports.choose(wanted, &key, |port| free(&key(port)) && !taken(port))
     }
 
@@ -329,7 +328,13 @@ impl Flows {
 
     /// Holds a client to a back end for so many seconds after its last new session. With a full
     /// table it isn't held.
-    pub fn hold(&mut self, client: Client, back_end: End, (now, settings): (u64, &Settings), seconds: u32) {
+    pub fn hold(
+        &mut self,
+        client: Client,
+        back_end: End,
+        (now, settings): (u64, &Settings),
+        seconds: u32,
+    ) {
         if let Some(at) = self.clients.find(&client) {
             self.clients.remove(at);
         }

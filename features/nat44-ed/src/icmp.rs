@@ -40,8 +40,7 @@ impl Quoted {
         }
         let l4 = ports_of(bytes)?;
         let protocol = IpProtocol(l4.protocol);
-        let (mut from, mut to) =
-            (End::new(ip.src(), l4.src_port), End::new(ip.dst(), l4.dst_port));
+        let (mut from, mut to) = (End::new(ip.src(), l4.src_port), End::new(ip.dst(), l4.dst_port));
         if !has_ports(protocol) {
             (from.port, to.port) = (0, 0);
         }
@@ -65,7 +64,9 @@ fn is_intact(b: &Buffer, (at, upper): (usize, usize)) -> bool {
     let mut start = 0;
     let parts = b.segments().map(|segment| {
         let (from, to) = (upper.max(start), end.min(start + segment.len()));
-        let part = segment.get(from.saturating_sub(start)..to.saturating_sub(start).max(from.saturating_sub(start)));
+        let part = segment.get(
+            from.saturating_sub(start)..to.saturating_sub(start).max(from.saturating_sub(start)),
+        );
         start += segment.len();
         part.unwrap_or_default()
     });

@@ -56,11 +56,12 @@ mod tests;
 mod trace;
 
 use ::graph::{Feature, NodeDef, Plugin, StateDef, rank};
+use ::stats::Space;
 use entry::{
-    Classify, Enter, HandoffClassify, HandoffIn, HandoffOut, HandoffOutput, PreIn, PreOut, PreOutput,
+    Classify, Enter, HandoffClassify, HandoffIn, HandoffOut, HandoffOutput, PreIn, PreOut,
+    PreOutput,
 };
 use nodes::{In2Out, Out2In, Output, Translate};
-use ::stats::Space;
 
 const fn input(node: &'static str) -> Feature {
     Feature {

@@ -176,8 +176,7 @@ impl Work<'_, '_> {
                 return Ok(None);
             }
             let balanced = mapping.is_balanced();
-            let more =
-                if balanced { SessionFlags::BALANCED } else { SessionFlags::empty() };
+            let more = if balanced { SessionFlags::BALANCED } else { SessionFlags::empty() };
             return Ok(Some(External {
                 end: mapping.external_of(p.from.port),
                 flags: SessionFlags::STATIC | more,

@@ -126,11 +126,8 @@ pub fn ports_of(bytes: &[u8]) -> Option<L4> {
         return None;
     }
     let body = bytes.get(upper.offset..upper.end.min(bytes.len()))?;
-    let mut l4 =
-        L4 { protocol: upper.protocol.0, offset: upper.offset as u16, ..L4::default() };
-    let word = |at: usize| {
-        body.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]))
-    };
+    let mut l4 = L4 { protocol: upper.protocol.0, offset: upper.offset as u16, ..L4::default() };
+    let word = |at: usize| body.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
     match upper.protocol {
         IpProtocol::TCP => {
             (l4.src_port, l4.dst_port) = (word(0)?, word(2)?);
@@ -219,8 +216,8 @@ pub fn change(
 /// Gives a packet other ends.
 #[inline(always)]
 pub fn rewrite(b: &mut Buffer, packet: &Packet, new: (End, End)) {
-    let partial = b.flags.contains(Flags::CSUM_PARTIAL)
-        && usize::from(b.offload.csum_start) == packet.upper;
+    let partial =
+        b.flags.contains(Flags::CSUM_PARTIAL) && usize::from(b.offload.csum_start) == packet.upper;
     let upper = (!packet.later).then_some(packet.upper - packet.at);
     let old = (packet.from, packet.to);
     if let Some(bytes) = b.data_mut().get_mut(packet.at..) {

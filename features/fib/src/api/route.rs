@@ -102,6 +102,7 @@ impl Change {
         let source = self.source;
         let paths =
             paths.iter().map(|path| path_of(w, F::LINK, path)).collect::<Result<Vec<_>>>()?;
+        let paths = crate::host::paths_to::<F>(w, prefix, &paths);
         let removed = |gone| again(gone, retval::NO_SUCH_ENTRY, ()).map(|()| u32::MAX);
         match (self.is_add, self.is_multipath) {
             (true, true) => Ok(fib.add(w, table, prefix, source, &paths)?.0),

@@ -2,6 +2,7 @@
 //! `ip route`.
 
 use super::load;
+use crate::host::paths_to;
 use cli::{Error, Matches, Output};
 use graph::World;
 use net::args::{given_interface, interface, is_v6, prefix, table as table_of};
@@ -206,10 +207,11 @@ impl<F: Net> Line<F> {
             return Ok(load::many(self));
         }
         for prefix in self.prefixes() {
+            let paths = paths_to::<F>(w, prefix, &self.paths);
             if self.add {
-                fib.add(w, self.table, prefix, Source::Cli, &self.paths)?;
+                fib.add(w, self.table, prefix, Source::Cli, &paths)?;
             } else {
-                fib.remove(w, self.table, prefix, Source::Cli, &self.paths)?;
+                fib.remove(w, self.table, prefix, Source::Cli, &paths)?;
             }
         }
         Ok(Output::empty())

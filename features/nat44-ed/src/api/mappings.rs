@@ -149,7 +149,10 @@ pub fn statics(w: &World, _: Nat44StaticMappingDump) -> Result<Vec<Nat44StaticMa
     Ok(of_kind(w, MappingKind::Host).into_iter().flat_map(shown).map(details).collect())
 }
 
-pub fn identities(w: &World, _: Nat44IdentityMappingDump) -> Result<Vec<Nat44IdentityMappingDetails>> {
+pub fn identities(
+    w: &World,
+    _: Nat44IdentityMappingDump,
+) -> Result<Vec<Nat44IdentityMappingDetails>> {
     let details = |mapping: StaticMapping| {
         let local = mapping.locals.first().copied();
         let (addr, sw_if) = match mapping.external {

@@ -7,14 +7,14 @@ mod sessions;
 use crate::control::{Control, Enabled, SessionName, StaticMapping, check_flags, named_ends};
 use crate::key::End;
 use crate::settings::{SESSIONS, Timeout, Timeouts, role};
+use cli::{Error, Result, retval};
+use graph::{SwIfIndex, World};
 use mappings::{
     balanced, balanced_all, host, identities, identity, set_mapping, static_mapping, statics,
 };
-use sessions::{sessions, users};
-use cli::{Error, Result, retval};
-use graph::{SwIfIndex, World};
 use msg::{Messages, Module};
 use net::api::{InterfaceIndex, Ip4Address, given};
+use sessions::{sessions, users};
 use wire::IpProtocol;
 
 /// The module.
@@ -339,17 +339,13 @@ fn interfaces(w: &World, _: Nat44InterfaceDump) -> Result<Vec<Nat44InterfaceDeta
     Ok(input.map(details).collect())
 }
 
-fn outputs(
-    w: &World,
-    r: Nat44EdOutputInterfaceGet,
-) -> Result<Vec<Nat44EdOutputInterfaceDetails>> {
+fn outputs(w: &World, r: Nat44EdOutputInterfaceGet) -> Result<Vec<Nat44EdOutputInterfaceDetails>> {
     let roles = control(w).read(|state| state.roles.clone());
     let from = given(r.cursor).unwrap_or(0);
     let output = roles.into_iter().filter(|(_, bits)| bits & role::OUTPUT != 0);
     let output = output.filter(|(sw_if, _)| sw_if.0 >= from);
-    let details = |(sw_if, _): (SwIfIndex, u8)| Nat44EdOutputInterfaceDetails {
-        sw_if_index: sw_if.into(),
-    };
+    let details =
+        |(sw_if, _): (SwIfIndex, u8)| Nat44EdOutputInterfaceDetails { sw_if_index: sw_if.into() };
     Ok(output.map(details).collect())
 }
 

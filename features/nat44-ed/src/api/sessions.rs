@@ -23,13 +23,11 @@ pub fn users(w: &World, _: Nat44UserDump) -> Result<Later<Nat44UserDetails>> {
             let sum = users.entry(user).or_default();
             *sum = [sum[0] + dynamic, sum[1] + fixed];
         }
-        let details = |(user, [dynamic, fixed]): (User, [u32; 2])| {
-            Nat44UserDetails {
-                vrf_id: tables.get(&user.fib).copied().unwrap_or(0),
-                ip_address: wire_ip(user.addr),
-                nsessions: dynamic,
-                nstaticsessions: fixed,
-            }
+        let details = |(user, [dynamic, fixed]): (User, [u32; 2])| Nat44UserDetails {
+            vrf_id: tables.get(&user.fib).copied().unwrap_or(0),
+            ip_address: wire_ip(user.addr),
+            nsessions: dynamic,
+            nstaticsessions: fixed,
         };
         Ok(users.into_iter().map(details).collect())
     }))

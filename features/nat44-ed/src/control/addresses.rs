@@ -39,7 +39,8 @@ impl Control {
         let (from, to) = (first.to_bits(), last.to_bits());
         self.enabled(world, |state| {
             if to < from || to - from >= MOST {
-                let why = format!("expected a range of 1 to {MOST} addresses, not {first} - {last}");
+                let why =
+                    format!("expected a range of 1 to {MOST} addresses, not {first} - {last}");
                 return Err(error(retval::INVALID_VALUE, why));
             }
             for addr in (from..=to).map(Ipv4Addr::from_bits) {
@@ -134,7 +135,8 @@ impl State {
             }
             if let Some(addr) = wanted {
                 // An address that was given by itself stays as it is.
-                let _ = self.add_address(world, Address { addr, vrf: None, of: Some(sw_if) }, twice);
+                let _ =
+                    self.add_address(world, Address { addr, vrf: None, of: Some(sw_if) }, twice);
             }
         }
         self.resolve(world, sw_if, first);

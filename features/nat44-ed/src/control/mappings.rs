@@ -260,7 +260,8 @@ impl Control {
             let number = numbers.and_then(|numbers| numbers.first()).copied();
             let number = number.ok_or_else(|| none("mapping"))?;
             let mapping = state.statics.get(number).cloned();
-            let mut mapping = mapping.filter(|of| of.kind == MappingKind::Balanced)
+            let mut mapping = mapping
+                .filter(|of| of.kind == MappingKind::Balanced)
                 .ok_or_else(|| none("mapping with several back ends"))?;
             let same = |of: &LocalHost| (of.end, of.vrf) == (host.end, host.vrf);
             let at = mapping.locals.iter().position(same);

@@ -113,11 +113,7 @@ impl Control {
     ///
     /// # Errors
     /// The feature is disabled (−126); those of `f`.
-    pub fn enabled<R>(
-        &self,
-        world: &World,
-        f: impl FnOnce(&mut State) -> Result<R>,
-    ) -> Result<R> {
+    pub fn enabled<R>(&self, world: &World, f: impl FnOnce(&mut State) -> Result<R>) -> Result<R> {
         let mut state = self.state();
         state.check()?;
         let result = f(&mut state);
@@ -189,7 +185,8 @@ impl State {
             return vec![0];
         }
         let mask = self.workers.unwrap_or(u64::MAX);
-        let is_chosen = |thread: &u16| mask.checked_shr(u32::from(*thread) - 1).unwrap_or(0) & 1 == 1;
+        let is_chosen =
+            |thread: &u16| mask.checked_shr(u32::from(*thread) - 1).unwrap_or(0) & 1 == 1;
         (1..n).filter(is_chosen).collect()
     }
 
@@ -214,9 +211,10 @@ impl State {
         for (sw_if, bits) in &self.roles {
             roles[sw_if.at()] = *bits;
         }
-        let routes = self.tables.iter().filter_map(|(table, to)| {
-            Some((known(table)?, to.iter().filter_map(known).collect()))
-        });
+        let routes = self
+            .tables
+            .iter()
+            .filter_map(|(table, to)| Some((known(table)?, to.iter().filter_map(known).collect())));
         let limits = self.limits.iter().filter_map(|(id, limit)| Some((known(id)?, *limit)));
         let settings = Settings {
             enabled: true,

@@ -62,7 +62,10 @@ impl Control {
     pub fn disable(&self, world: &World) -> Result<()> {
         self.change(world, |state| {
             if state.enabled.is_none() {
-                return Err(error(retval::FEATURE_ALREADY_DISABLED, "NAT44-ED is disabled already"));
+                return Err(error(
+                    retval::FEATURE_ALREADY_DISABLED,
+                    "NAT44-ED is disabled already",
+                ));
             }
             state.clear(world)
         })?;

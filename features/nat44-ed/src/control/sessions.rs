@@ -124,9 +124,7 @@ impl Control {
     /// The sessions of a user.
     pub fn sessions_of(world: &World, addr: Ipv4Addr, vrf: u32) -> Walk<Vec<Row>> {
         let fib = world.get::<Fib<Ip4>>().find_table(vrf).ok().map(|index| index.0);
-        Self::sessions(world, move |keys| {
-            keys[0].from().addr == addr && Some(keys[0].fib()) == fib
-        })
+        Self::sessions(world, move |keys| keys[0].from().addr == addr && Some(keys[0].fib()) == fib)
     }
 
     /// The users, each with its dynamic and static sessions.
@@ -181,8 +179,7 @@ impl Flows {
     /// Ends the session of a name. Without the host of the world, all that have the end.
     fn remove_named(&mut self, name: &SessionName, fib: u32) -> u32 {
         if let Some(external) = name.external {
-            let (from, to) =
-                if name.inside { (name.end, external) } else { (external, name.end) };
+            let (from, to) = if name.inside { (name.end, external) } else { (external, name.end) };
             let at = self.at(&Key::new(from, to, fib, name.protocol));
             return at.map_or(0, |at| self.remove(at).is_some().into());
         }

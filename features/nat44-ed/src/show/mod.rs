@@ -161,9 +161,7 @@ fn mapping_text(w: &World, mapping: &StaticMapping) -> String {
 fn mapping_value(w: &World, mapping: &StaticMapping) -> Value {
     let (address, interface) = match mapping.external {
         External::Address(addr) => (Some(addr), None),
-        External::Interface(sw_if) => {
-            (mapping.resolved, Some(w.get::<Interfaces>().name(sw_if)))
-        }
+        External::Interface(sw_if) => (mapping.resolved, Some(w.get::<Interfaces>().name(sw_if))),
     };
     let locals: Vec<_> = mapping
         .hosts()

@@ -222,11 +222,8 @@ pub fn summary(w: &World, _: &Matches) -> Result<Output> {
             let _ = writeln!(text, "max translations per thread: {limit} fib {vrf}");
         }
         let tcp = counts.tcp_established + counts.tcp_transitory;
-        let _ = writeln!(
-            text,
-            "total sessions: {} (timed out: {})",
-            counts.total, counts.timed_out
-        );
+        let _ =
+            writeln!(text, "total sessions: {} (timed out: {})", counts.total, counts.timed_out);
         let _ = writeln!(text, "total tcp sessions: {tcp}");
         let _ = writeln!(text, "total tcp established sessions: {}", counts.tcp_established);
         let _ = writeln!(text, "total tcp transitory sessions: {}", counts.tcp_transitory);

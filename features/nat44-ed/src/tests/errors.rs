@@ -23,7 +23,8 @@ fn error(port: usize, from: &str, to: &str, about: &[u8]) -> Packet {
 fn errors_of_the_world_find_the_user() {
     let mut rig = with_pool();
     let out = || packet(0, "10.0.0.2", "10.0.1.2");
-    for ask in [syn(out(), 5000, 80), out().udp(5000, 80).payload_len(30), out().icmp_echo(5000, 1)] {
+    for ask in [syn(out(), 5000, 80), out().udp(5000, 80).payload_len(30), out().icmp_echo(5000, 1)]
+    {
         let left = rig.pass(0, &ask.build());
         for (from, len) in [("10.0.1.2", 1000), ("10.0.1.9", 28)] {
             let about = &left[0].1[ETHERNET..];

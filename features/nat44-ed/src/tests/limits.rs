@@ -14,7 +14,12 @@ fn ask(user: &str, port: u16) -> Packet {
 #[suite::test]
 fn a_full_table_refuses_new_sessions() {
     let mut rig = bare(2);
-    for line in ["nat44 plugin enable sessions 10", "set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7", "set nat timeout udp 5"] {
+    for line in [
+        "nat44 plugin enable sessions 10",
+        "set interface nat44 in p0 out p1",
+        "nat44 add address 192.0.2.7",
+        "set nat timeout udp 5",
+    ] {
         rig.cli(line);
     }
     for port in 0..10 {
@@ -50,7 +55,11 @@ fn users_of_a_table_have_a_limit() {
 #[suite::test]
 fn the_last_port_is_given() {
     let mut rig = bare(2);
-    for line in ["nat44 plugin enable sessions 200000", "set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7"] {
+    for line in [
+        "nat44 plugin enable sessions 200000",
+        "set interface nat44 in p0 out p1",
+        "nat44 add address 192.0.2.7",
+    ] {
         rig.cli(line);
     }
     let mut ports = BTreeSet::new();
@@ -111,9 +120,16 @@ fn nothing_is_left_behind() {
     assert!(rig.cli("show ip fib").contains("192.0.2.7/32"));
     rig.cli("nat44 plugin disable");
     assert!(!rig.cli("show ip fib").contains("192.0.2."));
-    assert!(rig.bench.world.features_of(rig.bench.world.arc("ip4-unicast").unwrap(), rig.ports[0]).is_empty());
+    assert!(
+        rig.bench
+            .world
+            .features_of(rig.bench.world.arc("ip4-unicast").unwrap(), rig.ports[0])
+            .is_empty()
+    );
     assert_eq!(one(&mut rig, 0, &ask("10.0.0.2", 5000)).from, end("10.0.0.2", 5000));
-    for line in ["nat44 forwarding enable", "nat44 add address 192.0.2.7", "set interface nat44 in p0"] {
+    for line in
+        ["nat44 forwarding enable", "nat44 add address 192.0.2.7", "set interface nat44 in p0"]
+    {
         assert_eq!(rig.refused(line).0, -126, "{line}");
     }
     assert_eq!(rig.refused("nat44 plugin disable").0, -169);

@@ -59,7 +59,9 @@ fn hosts_of_the_world_get_an_address_inside() {
     rig.cli("nat44 add address 10.9.0.1 twice-nat");
     rig.cli("nat44 add address 10.9.0.2 twice-nat");
     rig.cli("nat44 add static mapping tcp local 10.0.0.2 8080 external 192.0.2.7 80 twice-nat exact 10.9.0.2");
-    rig.cli("nat44 add static mapping tcp local 10.0.0.3 8080 external 192.0.2.7 81 self-twice-nat");
+    rig.cli(
+        "nat44 add static mapping tcp local 10.0.0.3 8080 external 192.0.2.7 81 self-twice-nat",
+    );
     let seen = one(&mut rig, 1, &syn(packet(1, "10.0.1.2", PUBLIC), 4000, 80));
     assert_eq!((seen.from.0, seen.to), (addr("10.9.0.2"), end("10.0.0.2", 8080)));
     let answer = packet(0, "10.0.0.2", "10.9.0.2").tcp(8080, seen.from.1);
@@ -116,7 +118,10 @@ fn the_address_of_an_interface_is_followed() {
     assert_eq!(one(&mut rig, 1, &syn(packet(1, "10.0.1.2", "10.0.1.1"), 1, 80)).to.1, 8080);
     rig.cli("set interface ip address del p1 10.0.1.1/24");
     rig.cli("set interface ip address p1 10.0.1.7/24");
-    assert_eq!(rig.cli("show nat44 summary").lines().nth(1), Some("total sessions: 0 (timed out: 0)"));
+    assert_eq!(
+        rig.cli("show nat44 summary").lines().nth(1),
+        Some("total sessions: 0 (timed out: 0)")
+    );
     assert!(rig.cli("show nat44 addresses").contains("10.0.1.7\n"));
     assert_eq!(one(&mut rig, 1, &syn(packet(1, "10.0.1.2", "10.0.1.7"), 1, 80)).to.1, 8080);
 }

@@ -81,7 +81,8 @@ fn seen((port, frame): &(usize, Vec<u8>)) -> Seen {
     let bytes = &frame[ETHERNET..];
     let ip = Ipv4Header::view(bytes).expect("an IP header");
     assert!(Ipv4Header::checksum_ok_at(bytes), "IP checksum of {bytes:02x?}");
-    if !ip.is_fragment() && matches!(ip.protocol, IpProtocol::TCP | IpProtocol::UDP | IpProtocol::ICMP)
+    if !ip.is_fragment()
+        && matches!(ip.protocol, IpProtocol::TCP | IpProtocol::UDP | IpProtocol::ICMP)
     {
         let verdict = l4::verify(bytes);
         assert!(

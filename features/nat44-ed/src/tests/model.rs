@@ -24,7 +24,10 @@ struct Model {
 impl Model {
     /// Live flows that answers with these ends would belong to.
     fn owners(&self, seen: &Flow, now: u64) -> Vec<Flow> {
-        let live = self.out.iter().filter(|(_, (other, last))| other == seen && now < last + TIMEOUT - SLACK);
+        let live = self
+            .out
+            .iter()
+            .filter(|(_, (other, last))| other == seen && now < last + TIMEOUT - SLACK);
         live.map(|(flow, _)| *flow).collect()
     }
 }
@@ -70,7 +73,10 @@ fn translation_is_as_a_list_has_it() {
             } else {
                 new += 1;
                 let others = model.owners(&seen, now);
-                assert!(others.iter().all(|other| *other == flow), "{flow:?} and {others:?}: {seen:?}");
+                assert!(
+                    others.iter().all(|other| *other == flow),
+                    "{flow:?} and {others:?}: {seen:?}"
+                );
                 assert!(left.from.1 >= 1024 && left.from.0.octets()[3] >= 7);
             }
             model.out.insert(flow, (seen, now));

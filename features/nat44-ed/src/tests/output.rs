@@ -7,7 +7,11 @@ use super::*;
 #[suite::test]
 fn packets_are_translated_as_they_leave() {
     let mut rig = bare(3);
-    for line in ["nat44 plugin enable", "set interface nat44 out p1 output-feature", "nat44 add address 192.0.2.7"] {
+    for line in [
+        "nat44 plugin enable",
+        "set interface nat44 out p1 output-feature",
+        "nat44 add address 192.0.2.7",
+    ] {
         rig.cli(line);
     }
     let seen = one(&mut rig, 0, &syn(packet(0, "10.0.0.2", "10.0.1.2"), 5000, 80));

@@ -77,14 +77,19 @@ fn not_everything_makes_a_session() {
     let last = out().ttl(1).udp(1, 2);
     let seen = one(&mut rig, 0, &last);
     assert_eq!((seen.port, seen.to.0), (0, addr("10.0.0.2")));
-    assert_eq!(rig.cli("show nat44 summary").lines().nth(1), Some("total sessions: 0 (timed out: 0)"));
+    assert_eq!(
+        rig.cli("show nat44 summary").lines().nth(1),
+        Some("total sessions: 0 (timed out: 0)")
+    );
 }
 
 /// What isn't for the world passes as it is.
 #[suite::test]
 fn packets_that_do_not_go_to_the_world_pass() {
     let mut rig = bare(3);
-    for line in ["nat44 plugin enable", "set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7"] {
+    for line in
+        ["nat44 plugin enable", "set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7"]
+    {
         rig.cli(line);
     }
     let seen = one(&mut rig, 0, &packet(0, "10.0.0.2", "10.0.2.2").udp(1, 2));
@@ -223,10 +228,11 @@ fn fragments_are_translated_in_any_order() {
 fn the_mss_is_clamped() {
     let mut rig = with_pool();
     rig.cli("nat mss-clamping 1000");
-    let ask = packet(0, "10.0.0.2", "10.0.1.2")
-        .tcp(5000, 80)
-        .options([2, 4, 0x05, 0xb4])
-        .segment(TcpFlags::SYN, 1, 0);
+    let ask = packet(0, "10.0.0.2", "10.0.1.2").tcp(5000, 80).options([2, 4, 0x05, 0xb4]).segment(
+        TcpFlags::SYN,
+        1,
+        0,
+    );
     let left = rig.pass(0, &ask.build());
     assert_eq!(seen(&left[0]).from, end(PUBLIC, 5000));
     assert_eq!(left[0].1[ETHERNET + 42..ETHERNET + 44], 1000_u16.to_be_bytes());

@@ -74,7 +74,9 @@ impl Threads {
         self.turns();
         let number = |sw_if: u32| self.ports.iter().position(|port| port.0 == sw_if);
         let all = self.world.get::<Recorded>().take();
-        all.into_iter().map(|(sw_if, frame)| seen(&(number(sw_if).expect("a port"), frame))).collect()
+        all.into_iter()
+            .map(|(sw_if, frame)| seen(&(number(sw_if).expect("a port"), frame)))
+            .collect()
     }
 
     /// Sessions of a thread.
@@ -85,7 +87,9 @@ impl Threads {
     fn count(&self, node: &str, reason: &str) -> u64 {
         let errors = self.world.stats.simple(::graph::counters::ERRORS);
         let all = self.world.reasons().into_iter().enumerate();
-        all.filter(|(_, r)| &*r.node == node && r.reason == reason).map(|(i, _)| errors.sum(i)).sum()
+        all.filter(|(_, r)| &*r.node == node && r.reason == reason)
+            .map(|(i, _)| errors.sum(i))
+            .sum()
     }
 }
 
@@ -96,7 +100,8 @@ fn worker(user: Ipv4Addr) -> usize {
 
 #[suite::test]
 fn flows_have_one_worker() {
-    let mut all = Threads::new(&["set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7"]);
+    let mut all =
+        Threads::new(&["set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7"]);
     let block = (65_536 - 1024) / WORKERS as u16 as usize;
     for n in 0..30 {
         let user = Ipv4Addr::new(10, 0, 0, 2 + n as u8);
@@ -125,11 +130,14 @@ fn flows_have_one_worker() {
 #[suite::test]
 fn users_reach_each_other_on_any_worker() {
     for static_client in [false, true] {
-        let mut all = Threads::new(&["set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7"]);
+        let mut all =
+            Threads::new(&["set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7"]);
         all.cli("nat44 add static mapping udp local 10.0.0.30 53 external 192.0.2.7 53");
         if static_client {
             for n in 2..8 {
-                all.cli(&format!("nat44 add static mapping local 10.0.0.{n} external 192.0.2.1{n}"));
+                all.cli(&format!(
+                    "nat44 add static mapping local 10.0.0.{n} external 192.0.2.1{n}"
+                ));
             }
         }
         for n in 2..8 {
@@ -139,7 +147,8 @@ fn users_reach_each_other_on_any_worker() {
             assert_eq!((left.len(), left[0].to), (1, end("10.0.0.30", 53)), "{user}");
             for thread in 1..=WORKERS {
                 let (to, port) = left[0].from;
-                let answer = pkt::ether(peer_mac(0), port_mac(0)).ip4("10.0.0.30", to).udp(53, port);
+                let answer =
+                    pkt::ether(peer_mac(0), port_mac(0)).ip4("10.0.0.30", to).udp(53, port);
                 let back = all.pass(thread, 0, &answer);
                 assert_eq!(back.len(), 1, "{user}");
                 assert_eq!((back[0].from, back[0].to), (end(PUBLIC, 53), (user, 5000)));
@@ -151,7 +160,11 @@ fn users_reach_each_other_on_any_worker() {
 /// The main thread's packets, and fewer workers.
 #[suite::test]
 fn workers_are_chosen() {
-    let mut all = Threads::new(&["set nat workers 0,2", "set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7"]);
+    let mut all = Threads::new(&[
+        "set nat workers 0,2",
+        "set interface nat44 in p0 out p1",
+        "nat44 add address 192.0.2.7",
+    ]);
     for n in 0..20 {
         let user = Ipv4Addr::new(10, 0, 0, 2 + n);
         let ask = pkt::ether(peer_mac(0), port_mac(0)).ip4(user, "10.0.1.2").icmp_echo(5000, 53);
