@@ -49,7 +49,7 @@ mod users;
 pub use full::CustomNext;
 pub use state::{Kind, Limits, Reassembly, Settings};
 pub use store::PendingDatagram;
-pub use users::{Side, use_ports};
+pub use users::{Side, Users, use_ports};
 
 use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use wire::{Ip4, Ip6};

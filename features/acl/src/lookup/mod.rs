@@ -102,10 +102,8 @@ impl<F: Net + Match> RuleSet<F> {
         mut accept: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
         match &self.compiled {
-            Compiled::Small(small) => small.first_that(packet, &mut accept),
-            Compiled::Tables(tables) => {
-                tables.iter().find_map(|table| table.first_that(packet, turn, &mut accept))
-            }
+            Compiled::Bits(bits) => bits.first_that(packet, turn, &mut accept),
+            Compiled::Tuples(tuples) => tuples.first_that(packet, turn, &mut accept),
         }
     }
 
@@ -136,6 +134,21 @@ impl<F: Net + Match> Bits<F> {
             tables.push(table);
         }
         Ok((Self::Tables(tables), memory))
+    }
+
+    /// As [`RuleSet::first_that`].
+    fn first_that(
+        &self,
+        packet: &Tuple<F::Addr>,
+        turn: &Turn<'_>,
+        accept: &mut dyn FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        match self {
+            Self::Small(small) => small.first_that(packet, accept),
+            Self::Tables(tables) => {
+                tables.iter().find_map(|table| table.first_that(packet, turn, accept))
+            }
+        }
     }
 
     /// As [`RuleSet::find`].

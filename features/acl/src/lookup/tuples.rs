@@ -110,6 +110,13 @@ struct Entry<A> {
     is_last: bool,
 }
 
+impl<A: Address> Entry<A> {
+    #[inline(always)]
+    fn is_for(&self, packet: &Tuple<A>, fragments: bool) -> bool {
+        matches(&self.ends, &self.upper, packet, fragments)
+    }
+}
+
 /// Where a group begins in the entries; [`NONE`] for no group.
 #[derive(Clone, Copy)]
 struct Slot {
@@ -166,6 +173,37 @@ impl<A: Address> Table<A> {
         NONE
     }
 
+    /// The first rule in front of a position that matches a packet and that `accept` takes.
+    fn first_that(
+        &self,
+        packet: &Tuple<A>,
+        before: u32,
+        fragments: bool,
+        accept: &mut dyn FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        let ports = [packet.upper.source, packet.upper.destination];
+        if self.has_ports && packet.upper.part != Part::Whole {
+            // No hash tells where such rules are.
+            let all = self.entries.iter();
+            let matching = all.filter(|entry| entry.is_for(packet, fragments));
+            let positions = matching.map(|entry| entry.position);
+            return positions.filter(|at| *at < before && accept(*at)).min();
+        }
+        let start = self.group(self.hasher.hash(packet.source, packet.destination, ports));
+        for entry in self.entries.get(start as usize..).unwrap_or_default() {
+            if entry.position >= before {
+                break;
+            }
+            if entry.is_for(packet, fragments) && accept(entry.position) {
+                return Some(entry.position);
+            }
+            if entry.is_last {
+                break;
+            }
+        }
+        None
+    }
+
     /// Looks packets up: what was found is replaced by rules that come before it. The loads of
     /// different packets overlap.
     #[inline(always)]
@@ -193,7 +231,7 @@ impl<A: Address> Table<A> {
                 if entry.position >= *found {
                     break;
                 }
-                if matches(&entry.ends, &entry.upper, packet, fragments) {
+                if entry.is_for(packet, fragments) {
                     *found = entry.position;
                     break;
                 }
@@ -315,6 +353,21 @@ impl<F: Net + Match> Tuples<F> {
         {
             portless.find_portless(packets, found, turn);
         }
+    }
+
+    /// As [`super::RuleSet::first_that`].
+    pub fn first_that(
+        &self,
+        packet: &Tuple<F::Addr>,
+        turn: &Turn<'_>,
+        accept: &mut dyn FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        let mut first = self.rest.first_that(packet, turn, accept);
+        for table in &self.tables {
+            let before = first.unwrap_or(NONE);
+            first = table.first_that(packet, before, self.fragments, accept).or(first);
+        }
+        first
     }
 
     #[cold]

@@ -66,7 +66,7 @@ impl Shared for Control {
     fn make(world: &World) -> Self {
         let _ = world.get::<Nat>();
         // Made first, so that they are still there when interfaces are forgotten.
-        let _ = (world.get::<Addresses<Ip4>>(), world.get::<ip_reassembly::control::Holds>());
+        let _ = (world.get::<Addresses<Ip4>>(), world.get::<ip_reassembly::Users>());
         let _ = world.get::<Sources>().add(SOURCE.0, SOURCE.1);
         world.get::<Interfaces>().subscribe(|world, event| {
             world.get::<Self>().notice(world, event);
