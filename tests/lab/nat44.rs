@@ -100,7 +100,11 @@ fn a_client_behind_nat_uses_the_world() {
     let seen = right.gateway;
     answered(left, &["udp", right.address, "5000", "9"], &format!("{seen} {}", seen.len() + 10));
     // Fragments of both directions.
-    answered(left, &["udp", right.address, "5000", "4000"], &format!("{seen} {}", seen.len() + 4001));
+    answered(
+        left,
+        &["udp", right.address, "5000", "4000"],
+        &format!("{seen} {}", seen.len() + 4001),
+    );
     answered(left, &["tcp", right.address, "5000"], &format!("{seen} {}", seen.len() + 300_001));
     left.host.pings("-c3", right.address);
     // Errors about the client's packets: from the server, and from the router itself.
@@ -108,7 +112,11 @@ fn a_client_behind_nat_uses_the_world() {
     let hops = format!("11 0 {}\n3 3 {}", left.gateway, right.address);
     answered(left, &["hops", right.address, "33434"], &hops);
     // The service behind NAT, which the server reaches as a client.
-    answered(right, &["tcp", right.gateway, "8080"], &format!("{} {}", right.address, right.address.len() + 300_001));
+    answered(
+        right,
+        &["tcp", right.gateway, "8080"],
+        &format!("{} {}", right.address, right.address.len() + 300_001),
+    );
     let sessions = router.run("show nat44 sessions");
     assert!(sessions.contains("static translation"), "{sessions}");
     assert!(sessions.contains("proto ICMP"), "{sessions}");

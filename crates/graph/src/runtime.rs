@@ -121,6 +121,12 @@ impl Runtime {
         self.nodes.get_mut(index.at())?.as_mut()?.node.get_mut()
     }
 
+    /// As [`Self::node_mut`], with a turn, in which the node reads.
+    pub fn node_reading<N: Node>(&mut self, index: NodeIndex) -> Option<(&mut N, sync::Turn<'_>)> {
+        let node = self.nodes.get_mut(index.at())?.as_mut()?.node.get_mut()?;
+        Some((node, self.reader.turn()))
+    }
+
     /// An input node of this thread.
     pub fn input_mut<N: Input>(&mut self, index: NodeIndex) -> Option<&mut N> {
         self.inputs.iter_mut().find(|i| i.rt.index == index)?.input.as_any().downcast_mut()

@@ -14,9 +14,9 @@ use crate::verdict::{Reason, Verdict, Way};
 use graph::{Shared, ThreadIndex, World};
 use net::{FlowOwners, L4};
 use stats::CombinedLane;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard};
-use sync::{Snapshot, Turn};
+use sync::{PerThreadGuard, Snapshot, Turn};
 use wire::{Address, IpProtocol, TcpFlags};
 
 /// The rules in force.
@@ -217,8 +217,11 @@ impl<F: Judged> Judge<F> {
 
     /// The sessions of this thread, for the second step.
     #[inline(always)]
-    pub fn sessions(&self) -> Option<MutexGuard<'_, ThreadSessions>> {
-        let sessions = self.sessions.of(self.thread);
+    pub fn sessions<'a>(
+        &'a self,
+        turn: &'a Turn<'_>,
+    ) -> Option<PerThreadGuard<'a, ThreadSessions>> {
+        let sessions = self.sessions.of(self.thread, turn);
         debug_assert!(sessions.is_some(), "nothing is judged while something is judged");
         sessions
     }

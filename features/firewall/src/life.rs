@@ -124,8 +124,12 @@ impl<F: Judged> Judge<F> {
     }
 
     /// Ends the sessions of this thread that a filter takes; returns their number.
-    pub fn clear(&self, now: u64, is_meant: impl Fn(&Key<F::Addr>, &Session) -> bool) -> usize {
-        let Some(mut sessions) = self.sessions.of(self.thread) else { return 0 };
+    pub fn clear(
+        &self,
+        (turn, now): (&Turn<'_>, u64),
+        is_meant: impl Fn(&Key<F::Addr>, &Session) -> bool,
+    ) -> usize {
+        let Some(mut sessions) = self.sessions.of(self.thread, turn) else { return 0 };
         let flows = F::flows(&mut sessions);
         let meant = flows.iter().filter(|(_, key, session)| is_meant(key, session));
         let all: Vec<u32> = meant.map(|(at, _, _)| at).collect();
@@ -140,7 +144,7 @@ impl<F: Judged> Judge<F> {
     /// Ends sessions of this thread whose time has ended, up to `budget`, and judges some again.
     /// Returns true if there is more to do.
     pub fn sweep(&self, (turn, now): (&Turn<'_>, u64), mut budget: usize) -> bool {
-        let Some(mut sessions) = self.sessions.of(self.thread) else { return false };
+        let Some(mut sessions) = self.sessions.of(self.thread, turn) else { return false };
         let generation = self.rules.0.get(turn);
         let case = Case { generation, turn, now, interfaces: [0; 2], zones: [0; 2] };
         let flows = F::flows(&mut sessions);

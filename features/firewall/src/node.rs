@@ -141,8 +141,8 @@ fn start<const LOCAL: bool>(b: &Buffer) -> usize {
 impl<F: Judged + Ip, const LOCAL: bool> Firewall<F, LOCAL> {
     /// Ends the sessions of a thread that a filter takes; returns their number.
     pub fn clear(rt: &mut Runtime, filter: &Filter, node: NodeIndex, now: u64) -> usize {
-        let node = rt.node_mut::<Self>(node);
-        node.map_or(0, |node| node.judge.clear(now, |key, session| filter.takes(key, session)))
+        let Some((node, turn)) = rt.node_reading::<Self>(node) else { return 0 };
+        node.judge.clear((&turn, now), |key, session| filter.takes(key, session))
     }
 
     #[inline(always)]
@@ -171,7 +171,9 @@ impl<F: Judged + Ip, const LOCAL: bool> Firewall<F, LOCAL> {
         if let Question::Done(verdict) = question {
             return verdict;
         }
-        let Some(mut sessions) = self.judge.sessions() else { return Verdict::Drop(Reason::Full) };
+        let Some(mut sessions) = self.judge.sessions(now.0) else {
+            return Verdict::Drop(Reason::Full);
+        };
         let of = (&Self::way(b), Self::bytes(b));
         self.judge.answer(&question, None, of, &mut sessions, now)
     }
@@ -211,7 +213,7 @@ impl<F: Judged + Ip, const LOCAL: bool> Firewall<F, LOCAL> {
                 (*key, has_keys) = (*of, true);
             }
         }
-        let mut sessions = if has_keys { self.judge.sessions() } else { None };
+        let mut sessions = if has_keys { self.judge.sessions(cx.turn) } else { None };
         if let Some(sessions) = &mut sessions {
             self.judge.find_many(sessions, &keys[..n], &mut found[..n]);
         }

@@ -13,7 +13,7 @@ use acl::packet::{PacketUpper, Part, Tuple};
 use graph::{Shared, ThreadIndex, World};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use sync::{PerThread, PerThreadGuard, Turn};
 use tables::{AgeList, Mixer, SessionKey, Sessions};
 use wire::{Address, Family, Ip4, Ip6, IpProtocol};
 
@@ -435,25 +435,24 @@ impl Tracked for Ip6 {
     }
 }
 
-/// Sessions of all threads. Each thread uses its own alone: the lock is never contended, and no
-/// thread waits for it.
-pub struct AllSessions(Vec<Mutex<ThreadSessions>>);
+/// Sessions of all threads. Each thread uses its own alone.
+pub struct AllSessions(PerThread<ThreadSessions>);
 
 impl Shared for AllSessions {
     fn make(world: &World) -> Self {
         let of = |thread| ThreadSessions { ip4: Flows::new(thread), ip6: Flows::new(thread) };
-        Self((0..world.threads()).map(|at| Mutex::new(of(ThreadIndex(at as u16)))).collect())
+        Self(PerThread::new((0..world.threads()).map(|at| of(ThreadIndex(at as u16)))))
     }
 }
 
 impl AllSessions {
     /// The sessions of the calling thread; `None` for a caller that has them already.
     #[inline(always)]
-    pub fn of(&self, thread: ThreadIndex) -> Option<MutexGuard<'_, ThreadSessions>> {
-        match self.0.get(thread.at())?.try_lock() {
-            Ok(sessions) => Some(sessions),
-            Err(TryLockError::Poisoned(sessions)) => Some(sessions.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+    pub fn of<'a>(
+        &'a self,
+        thread: ThreadIndex,
+        turn: &'a Turn<'_>,
+    ) -> Option<PerThreadGuard<'a, ThreadSessions>> {
+        self.0.get(thread.at(), turn)
     }
 }

@@ -220,7 +220,7 @@ pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
     let (all, clock) = (w.get::<AllSessions>(), w.clock.clone());
     let replies = w.query(move |rt| {
         let mut of_thread = OfThread::default();
-        if let Some(sessions) = all.of(rt.thread()) {
+        if let Some(sessions) = all.of(rt.thread(), &rt.reading()) {
             let now = clock.now();
             of_thread.add(&sessions.ip4, &filter, now, most);
             of_thread.add(&sessions.ip6, &filter, now, most);

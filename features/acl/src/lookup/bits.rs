@@ -166,7 +166,10 @@ impl<F: Net + Match> Table<F> {
 
 /// The bits of a word that all rows have.
 #[inline(always)]
-fn all_have([source, destination, protocol, source_port, destination_port, flags]: &[&[u64]; FIELDS], at: usize) -> u64 {
+fn all_have(
+    [source, destination, protocol, source_port, destination_port, flags]: &[&[u64]; FIELDS],
+    at: usize,
+) -> u64 {
     let get = |row: &[u64]| row.get(at).copied().unwrap_or_default();
     get(source)
         & get(destination)

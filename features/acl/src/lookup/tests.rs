@@ -109,7 +109,8 @@ fn compare<F: Net + Match>(
             // The first one whose position is no multiple of three, as a user's own condition.
             let odd = |at: u32| !at.is_multiple_of(3);
             let all = (0..).zip(rules).filter(|(at, rule)| {
-                odd(*at) && first_match::<F>(std::slice::from_ref(*rule), packet, fragments).is_some()
+                odd(*at)
+                    && first_match::<F>(std::slice::from_ref(*rule), packet, fragments).is_some()
             });
             let wanted = all.map(|(at, _)| at).next();
             assert_eq!(wanted, set.first_that(packet, turn, odd), "{packet:?} of {rules:?}");
