@@ -202,10 +202,19 @@ fn commands_of(page: &mut String, commands: impl Iterator<Item = &'static Comman
 
 /// The page of an area; none if no plugin belongs to it.
 fn feature_page(area: &Area, versions: &Versions) -> Option<String> {
-    let of: Vec<_> = plugins::ALL.iter().filter(|p| p.area == area.name).collect();
-    let mut page = format!("# {}\n\n{}\n\n{GENERATED}\n", area.title, area.intro);
+    let mut of: Vec<_> = plugins::ALL.iter().filter(|p| p.area == area.name).collect();
+    of.sort_by_key(|plugin| plugin.name);
+    let has_daemon = area.name == "management";
+    let names = of.iter().map(|p| p.name).chain(has_daemon.then_some("daemon"));
+    let names: Vec<_> = names.map(|name| format!("[{name}](#{name})")).collect();
+    let mut page = format!(
+        "# {}\n\n{}\n\n{GENERATED}\n\nOn this page: {}.\n",
+        area.title,
+        area.intro,
+        names.join(", ")
+    );
     of.iter().for_each(|plugin| describe(&mut page, plugin, versions));
-    if area.name == "management" {
+    if has_daemon {
         page.push_str("\n## daemon\n\nThe program itself: configuration, log, scripts.\n");
         commands_of(&mut page, of_the_daemon());
     }
