@@ -102,7 +102,7 @@ fn only_what_was_saved_is_replaced() {
     std::os::unix::fs::symlink(&own, dir.path().join("link")).unwrap();
     for path in [other.as_path(), &dir.path().join("link"), dir.path()] {
         let error = export(path, "x").unwrap_err();
-        assert!(error.message().contains("didn't write"), "{error}");
+        assert!(error.message().contains("was not written by"), "{error}");
     }
     assert!(export(&dir.path().join("no/where"), "x").is_err());
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
