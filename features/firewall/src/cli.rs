@@ -86,7 +86,7 @@ fn zone(w: &World, m: &Matches) -> Result<()> {
     let (firewall, name) = (w.get::<Firewall>(), m.str("name"));
     let done = match m.flag("del") {
         true => firewall.delete_zone(w, name),
-        false => firewall.set_zone(w, name, ZoneLimits::read(w, m)?),
+        false => firewall.set_zone(name, ZoneLimits::read(w, m)?),
     };
     done.map_err(m.at("name"))
 }
@@ -100,8 +100,8 @@ fn interface_zone(w: &World, m: &Matches) -> Result<()> {
 fn policy(w: &World, m: &Matches) -> Result<()> {
     let firewall = w.get::<Firewall>();
     let done = match m.flag("del") {
-        true => firewall.delete_policy(w, pair(m)),
-        false => firewall.set_policy(w, pair(m), PolicyOptions::read(w, m)?),
+        true => firewall.delete_policy(pair(m)),
+        false => firewall.set_policy(pair(m), PolicyOptions::read(w, m)?),
     };
     done.map_err(m.at("from"))
 }
@@ -109,16 +109,16 @@ fn policy(w: &World, m: &Matches) -> Result<()> {
 fn rule(w: &World, m: &Matches) -> Result<()> {
     let firewall = w.get::<Firewall>();
     if m.flag("del") {
-        return firewall.delete_rule(w, pair(m), m.opt("number")?).map_err(m.at("number"));
+        return firewall.delete_rule(pair(m), m.opt("number")?).map_err(m.at("number"));
     }
     let rule = Rule::read(w, m)?;
-    firewall.set_rule(w, pair(m), m.req("number")?, rule).map_err(m.at("from"))
+    firewall.set_rule(pair(m), m.req("number")?, rule).map_err(m.at("from"))
 }
 
 fn set(w: &World, m: &Matches) -> Result<()> {
     let (firewall, name) = (w.get::<Firewall>(), m.str("name"));
     if m.flag("del") {
-        return firewall.delete_set(w, name).map_err(m.at("name"));
+        return firewall.delete_set(name).map_err(m.at("name"));
     }
     let words = |of: &str| m.all::<String>(of).map_err(m.at(of));
     let members = if m.flag("network") {
@@ -132,7 +132,7 @@ fn set(w: &World, m: &Matches) -> Result<()> {
         let all = words("interfaces")?.into_iter().map(|word| interfaces.find(&word));
         Members::Interfaces(all.collect::<Result<_>>().map_err(m.at("interfaces"))?)
     };
-    firewall.change_set(w, name, members, m.flag("add")).map_err(m.at("name"))
+    firewall.change_set(name, members, m.flag("add")).map_err(m.at("name"))
 }
 
 fn limit(w: &World, m: &Matches) -> Result<()> {

@@ -98,23 +98,22 @@ impl Firewall {
         self.control().cells.sum(hits)
     }
 
-    /// Changes what is configured: the draft, or what is in force soon.
-    fn change<R>(
-        &self,
-        _: &World,
-        change: impl FnOnce(&mut Control, &mut Config) -> Result<R>,
-    ) -> Result<R> {
+    /// Changes what is configured: the draft, or what is in force soon. `change` alters nothing if
+    /// it fails.
+    fn change<R>(&self, change: impl FnOnce(&mut Control, &mut Config) -> Result<R>) -> Result<R> {
         let mut control = self.control();
-        let is_draft = control.draft.is_some();
-        let mut config = control.draft.as_ref().unwrap_or(control.latest()).clone();
-        let done = change(&mut control, &mut config)?;
-        if is_draft {
-            control.draft = Some(config);
-        } else {
+        if let Some(mut draft) = control.draft.take() {
+            let done = change(&mut control, &mut draft);
+            control.draft = Some(draft);
+            return done;
+        }
+        let (mut config, waited) = control.take_latest();
+        let done = change(&mut control, &mut config);
+        if waited || done.is_ok() {
             control.set_latest(config);
             self.signal.raise();
         }
-        Ok(done)
+        done
     }
 
     /// Opens a draft, in which changes wait until they are committed together.
@@ -163,13 +162,13 @@ impl Firewall {
     ///
     /// # Errors
     /// A name that can't be one, or too many zones.
-    pub fn set_zone(&self, world: &World, name: &str, limits: ZoneLimits) -> Result<()> {
+    pub fn set_zone(&self, name: &str, limits: ZoneLimits) -> Result<()> {
         if name == SELF_NAME {
             let why = "the zone self is there always, and its own packets have no limits";
             return Err(Error::unsupported(why));
         }
         let name = crate::values::name(name)?;
-        self.change(world, |control, config| {
+        self.change(|control, config| {
             if let Some(zone) = config.zones.get_mut(&name) {
                 zone.limits = limits;
                 return Ok(());
@@ -193,7 +192,7 @@ impl Firewall {
     /// No zone has this name; an interface is in it, or a policy names it.
     pub fn delete_zone(&self, world: &World, name: &str) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
-        self.change(world, |control, config| {
+        self.change(|control, config| {
             let number = config.zone(name)?;
             if number == SELF {
                 return Err(Error::unsupported("the zone self is there always"));
@@ -245,13 +244,8 @@ impl Firewall {
     ///
     /// # Errors
     /// A zone that isn't there.
-    pub fn set_policy(
-        &self,
-        world: &World,
-        [from, to]: [&str; 2],
-        options: PolicyOptions,
-    ) -> Result<()> {
-        self.change(world, |control, config| {
+    pub fn set_policy(&self, [from, to]: [&str; 2], options: PolicyOptions) -> Result<()> {
+        self.change(|control, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             match config.policies.get_mut(&pair) {
                 Some(policy) => Arc::make_mut(policy).options = options,
@@ -269,8 +263,8 @@ impl Firewall {
     ///
     /// # Errors
     /// A zone or a policy that isn't there.
-    pub fn delete_policy(&self, world: &World, [from, to]: [&str; 2]) -> Result<()> {
-        self.change(world, |_, config| {
+    pub fn delete_policy(&self, [from, to]: [&str; 2]) -> Result<()> {
+        self.change(|_, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             config.policy(pair)?;
             config.policies.remove(&pair);
@@ -282,15 +276,9 @@ impl Firewall {
     ///
     /// # Errors
     /// A zone, policy or set that isn't there; conditions that don't go together; too many rules.
-    pub fn set_rule(
-        &self,
-        world: &World,
-        [from, to]: [&str; 2],
-        number: u32,
-        rule: Rule,
-    ) -> Result<()> {
+    pub fn set_rule(&self, [from, to]: [&str; 2], number: u32, rule: Rule) -> Result<()> {
         rule.check()?;
-        self.change(world, |control, config| {
+        self.change(|control, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             config.policy(pair)?;
             check_sets(&rule, config)?;
@@ -312,16 +300,11 @@ impl Firewall {
     ///
     /// # Errors
     /// As [`Self::set_rule`]; a number that stands twice.
-    pub fn set_rules(
-        &self,
-        world: &World,
-        [from, to]: [&str; 2],
-        rules: Vec<(u32, Rule)>,
-    ) -> Result<()> {
+    pub fn set_rules(&self, [from, to]: [&str; 2], rules: Vec<(u32, Rule)>) -> Result<()> {
         if rules.len() > RULES {
             return Err(Error::limit(format!("a policy has {RULES} rules at most")));
         }
-        self.change(world, |control, config| {
+        self.change(|control, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             let mut all = BTreeMap::new();
             for (number, rule) in rules {
@@ -345,13 +328,8 @@ impl Firewall {
     ///
     /// # Errors
     /// A zone, policy or rule that isn't there.
-    pub fn delete_rule(
-        &self,
-        world: &World,
-        [from, to]: [&str; 2],
-        number: Option<u32>,
-    ) -> Result<()> {
-        self.change(world, |_, config| {
+    pub fn delete_rule(&self, [from, to]: [&str; 2], number: Option<u32>) -> Result<()> {
+        self.change(|_, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             config.policy(pair)?;
             let Some(policy) = config.policies.get_mut(&pair) else { return Ok(()) };
@@ -372,9 +350,13 @@ impl Firewall {
     ///
     /// # Errors
     /// A name that can't be one; members of another kind; too many.
-    pub fn change_set(&self, world: &World, name: &str, members: Members, add: bool) -> Result<()> {
+    pub fn change_set(&self, name: &str, members: Members, add: bool) -> Result<()> {
         let name = crate::values::name(name)?;
-        self.change(world, |control, config| {
+        self.change(|control, config| {
+            let there = config.sets.get(&name).map_or(0, |set| set.members.count());
+            if add && there + members.count() > MEMBERS {
+                return Err(Error::limit(format!("a set has {MEMBERS} members at most")));
+            }
             if !config.sets.contains_key(&name) {
                 if !add {
                     return Err(no_set(&name, config));
@@ -401,9 +383,6 @@ impl Firewall {
                     return Err(Error::parse(format!("{name} is a set of {has}s, not of {kind}s")));
                 }
             }
-            if there.count() > MEMBERS {
-                return Err(Error::limit(format!("a set has {MEMBERS} members at most")));
-            }
             Ok(())
         })
     }
@@ -412,8 +391,8 @@ impl Firewall {
     ///
     /// # Errors
     /// No set has this name, or a rule names it.
-    pub fn delete_set(&self, world: &World, name: &str) -> Result<()> {
-        self.change(world, |_, config| {
+    pub fn delete_set(&self, name: &str) -> Result<()> {
+        self.change(|_, config| {
             if !config.sets.contains_key(name) {
                 return Err(no_set(name, config));
             }

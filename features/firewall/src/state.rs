@@ -124,6 +124,15 @@ impl Control {
         self.changed.as_ref().unwrap_or(&self.running)
     }
 
+    /// Takes the latest configuration to change it, and says whether it waited for a publication.
+    /// Without a copy where it did: a script may have many lines.
+    pub fn take_latest(&mut self) -> (Config, bool) {
+        match self.changed.take() {
+            Some(config) => (config, true),
+            None => (self.running.clone(), false),
+        }
+    }
+
     /// Replaces the latest configuration. It comes into force with the next
     /// [`Self::publish_latest`]: many changes of a script are compiled once.
     pub fn set_latest(&mut self, config: Config) {
