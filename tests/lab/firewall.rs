@@ -175,9 +175,9 @@ fn a_transfer_outlives_changes_and_ends_when_it_is_revoked() {
     let transfer = Transfer::begin(&site);
     for n in 0..20 {
         router.script(&format!(
-            "firewall begin\nfirewall rule from lan to wan all del\n\
-             firewall rule from lan to wan {} drop dst 192.0.2.{n} proto tcp\n\
-             firewall rule from lan to wan {} accept proto tcp dport 4000-5000 log\n\
+            "firewall begin\nfirewall draft rule from lan to wan all del\n\
+             firewall draft rule from lan to wan {} drop dst 192.0.2.{n} proto tcp\n\
+             firewall draft rule from lan to wan {} accept proto tcp dport 4000-5000 log\n\
              firewall commit\n",
             n + 1,
             n + 100,

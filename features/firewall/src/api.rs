@@ -2,7 +2,7 @@
 //! Messages of the module `firewall`. Conditions of rules and members of sets are text, as commands
 //! have them.
 
-use crate::control::Firewall;
+use crate::control::{Firewall, Target};
 use crate::model::{self, Action, PolicyOptions, Rule};
 use crate::rules::Policy;
 use crate::sets::{Members, Set};
@@ -20,6 +20,8 @@ use std::str::FromStr;
 /// Messages of this feature, under the module name that clients ask for.
 pub static API: Module<World> = Module::plugin("firewall", messages);
 
+/// Messages change the draft, if a client has opened one.
+const OPEN: Target = Target::Open;
 /// No condition on the code point.
 const ANY_DSCP: u8 = u8::MAX;
 
@@ -28,8 +30,8 @@ fn messages(m: &mut Messages<World>) {
         let firewall = w.get::<Firewall>();
         let limits = ZoneLimits { sessions: r.most_sessions, rate: r.most_in_a_second };
         match r.is_add {
-            true => firewall.set_zone(r.name.as_str(), limits),
-            false => firewall.delete_zone(w, r.name.as_str()),
+            true => firewall.set_zone(OPEN, r.name.as_str(), limits),
+            false => firewall.delete_zone(OPEN, w, r.name.as_str()),
         }
     });
     m.dump(|w, _: FirewallZoneDump| {
@@ -58,20 +60,20 @@ fn messages(m: &mut Messages<World>) {
         let (firewall, pair) = (w.get::<Firewall>(), [r.from_zone.as_str(), r.to_zone.as_str()]);
         let options = PolicyOptions { otherwise: r.otherwise.into(), log: r.log, loose: r.loose };
         match r.is_add {
-            true => firewall.set_policy(pair, options),
-            false => firewall.delete_policy(pair),
+            true => firewall.set_policy(OPEN, pair, options),
+            false => firewall.delete_policy(OPEN, pair),
         }
     });
     m.call(|w, r: FirewallPolicySetRules| {
         let rules = r.rules.iter().map(|rule| Ok((rule.number, rule_of(rule)?)));
         let rules = rules.collect::<Result<Vec<_>>>()?;
-        w.get::<Firewall>().set_rules([r.from_zone.as_str(), r.to_zone.as_str()], rules)
+        w.get::<Firewall>().set_rules(OPEN, [r.from_zone.as_str(), r.to_zone.as_str()], rules)
     });
     m.call(|w, r: FirewallRuleAddDel| {
         let (firewall, pair) = (w.get::<Firewall>(), [r.from_zone.as_str(), r.to_zone.as_str()]);
         match r.is_add {
-            true => firewall.set_rule(pair, r.rule.number, rule_of(&r.rule)?),
-            false => firewall.delete_rule(pair, Some(r.rule.number)),
+            true => firewall.set_rule(OPEN, pair, r.rule.number, rule_of(&r.rule)?),
+            false => firewall.delete_rule(OPEN, pair, Some(r.rule.number)),
         }
     });
     m.dump(|w, _: FirewallPolicyDump| {
@@ -84,9 +86,9 @@ fn messages(m: &mut Messages<World>) {
     });
     m.call(|w, r: FirewallSetAddDel| {
         let members = members_of(w, r.kind, &r.members)?;
-        w.get::<Firewall>().change_set(r.name.as_str(), members, r.is_add)
+        w.get::<Firewall>().change_set(OPEN, r.name.as_str(), members, r.is_add)
     });
-    m.call(|w, r: FirewallSetDel| w.get::<Firewall>().delete_set(r.name.as_str()));
+    m.call(|w, r: FirewallSetDel| w.get::<Firewall>().delete_set(OPEN, r.name.as_str()));
     m.dump(|w, _: FirewallSetDump| {
         let sets = w.get::<Firewall>().running().sets.into_iter();
         Ok(sets.map(|(name, set)| set_details(w, name, &set)).collect::<Vec<_>>())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::Firewall;
+use crate::control::{Firewall, Target};
 use crate::log::Logs;
 use crate::model::{PolicyOptions, Rule};
 use crate::sets::Members;
@@ -19,25 +19,37 @@ use std::sync::atomic::Ordering;
 /// The port of syslog (RFC 5426 3.3).
 pub const SYSLOG: u16 = 514;
 
+const ZONE: &str = cli::join!("<name:word> {del | (", ZoneLimits::USAGE, ")}");
+const POLICY: &str =
+    cli::join!("from <from:word> to <to:word> {del | (", PolicyOptions::USAGE, ")}");
+const RULE: &str = cli::join!(
+    "from <from:word> to <to:word> {all del | <number:u32> {del | (",
+    Rule::USAGE,
+    ")}}"
+);
+const SET: &str = "<name:word> {del | {add|remove} {network [<networks:word>]... | \
+                   port [<ports:word>]... | interface [<interfaces:interface>]...}}";
+
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Make a zone or set its limits, or delete it
-    "firewall zone", cli::join!("<name:word> {del | (", ZoneLimits::USAGE, ")}") => zone;
+    "firewall zone", ZONE => |w, m| zone(w, m, Target::Running);
     /// Put an interface into a zone, or into none
     "set interface firewall zone", "<interface:interface> {none | <zone:word>}" => interface_zone;
     /// Make a policy of packets from one zone to another or set its options, or delete it
-    "firewall policy",
-    cli::join!("from <from:word> to <to:word> {del | (", PolicyOptions::USAGE, ")}") => policy;
+    "firewall policy", POLICY => |w, m| policy(w, m, Target::Running);
     /// Put a rule into a policy, in the place of one with its number, or delete one or all
-    "firewall rule",
-    cli::join!(
-        "from <from:word> to <to:word> {all del | <number:u32> {del | (",
-        Rule::USAGE,
-        ")}}"
-    ) => rule;
+    "firewall rule", RULE => |w, m| rule(w, m, Target::Running);
     /// Add members to a set, take them out, or delete the set
-    "firewall set",
-    "<name:word> {del | {add|remove} {network [<networks:word>]... | port [<ports:word>]... | interface [<interfaces:interface>]...}}" => set;
-    /// Open a draft: changes wait until they are committed together
+    "firewall set", SET => |w, m| set(w, m, Target::Running);
+    /// As firewall zone, in the draft
+    "firewall draft zone", ZONE => |w, m| zone(w, m, Target::Draft);
+    /// As firewall policy, in the draft
+    "firewall draft policy", POLICY => |w, m| policy(w, m, Target::Draft);
+    /// As firewall rule, in the draft
+    "firewall draft rule", RULE => |w, m| rule(w, m, Target::Draft);
+    /// As firewall set, in the draft
+    "firewall draft set", SET => |w, m| set(w, m, Target::Draft);
+    /// Open a draft: its changes wait until they are committed together
     "firewall begin" => |w, _| w.get::<Firewall>().begin();
     /// Put all changes of the draft into force at once
     "firewall commit" => |w, _| w.get::<Firewall>().commit(w);
@@ -61,10 +73,10 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "{server {none | <server:ip> [port <port:1-65535>]} | local {on|off} | no-policy {on|off}}" => log;
     /// Zones, their interfaces and sessions
     "show firewall zones" => show::zones;
-    /// Policies and their rules, with counters
-    "show firewall policies", "[from <from:word> to <to:word>]" => show::policies;
+    /// Policies and their rules, with counters, or those of the draft
+    "show firewall policies", "[draft] [from <from:word> to <to:word>]" => show::policies;
     /// Sets and their members
-    "show firewall sets", "[<name:word>]" => show::sets;
+    "show firewall sets", "[draft] [<name:word>]" => show::sets;
     /// Sessions
     "show firewall sessions",
     cli::join!("[verbose <most:u32>] ", show::FILTER) => show::sessions;
@@ -82,11 +94,11 @@ fn pair<'a>(m: &Matches<'a>) -> [&'a str; 2] {
     [m.str("from"), m.str("to")]
 }
 
-fn zone(w: &World, m: &Matches) -> Result<()> {
+fn zone(w: &World, m: &Matches, to: Target) -> Result<()> {
     let (firewall, name) = (w.get::<Firewall>(), m.str("name"));
     let done = match m.flag("del") {
-        true => firewall.delete_zone(w, name),
-        false => firewall.set_zone(name, ZoneLimits::read(w, m)?),
+        true => firewall.delete_zone(to, w, name),
+        false => firewall.set_zone(to, name, ZoneLimits::read(w, m)?),
     };
     done.map_err(m.at("name"))
 }
@@ -97,28 +109,28 @@ fn interface_zone(w: &World, m: &Matches) -> Result<()> {
     w.get::<Firewall>().set_interface(w, sw_if, zone).map_err(m.at("zone"))
 }
 
-fn policy(w: &World, m: &Matches) -> Result<()> {
+fn policy(w: &World, m: &Matches, to: Target) -> Result<()> {
     let firewall = w.get::<Firewall>();
     let done = match m.flag("del") {
-        true => firewall.delete_policy(pair(m)),
-        false => firewall.set_policy(pair(m), PolicyOptions::read(w, m)?),
+        true => firewall.delete_policy(to, pair(m)),
+        false => firewall.set_policy(to, pair(m), PolicyOptions::read(w, m)?),
     };
     done.map_err(m.at("from"))
 }
 
-fn rule(w: &World, m: &Matches) -> Result<()> {
+fn rule(w: &World, m: &Matches, to: Target) -> Result<()> {
     let firewall = w.get::<Firewall>();
     if m.flag("del") {
-        return firewall.delete_rule(pair(m), m.opt("number")?).map_err(m.at("number"));
+        return firewall.delete_rule(to, pair(m), m.opt("number")?).map_err(m.at("number"));
     }
     let rule = Rule::read(w, m)?;
-    firewall.set_rule(pair(m), m.req("number")?, rule).map_err(m.at("from"))
+    firewall.set_rule(to, pair(m), m.req("number")?, rule).map_err(m.at("from"))
 }
 
-fn set(w: &World, m: &Matches) -> Result<()> {
+fn set(w: &World, m: &Matches, to: Target) -> Result<()> {
     let (firewall, name) = (w.get::<Firewall>(), m.str("name"));
     if m.flag("del") {
-        return firewall.delete_set(name).map_err(m.at("name"));
+        return firewall.delete_set(to, name).map_err(m.at("name"));
     }
     let words = |of: &str| m.all::<String>(of).map_err(m.at(of));
     let members = if m.flag("network") {
@@ -132,7 +144,7 @@ fn set(w: &World, m: &Matches) -> Result<()> {
         let all = words("interfaces")?.into_iter().map(|word| interfaces.find(&word));
         Members::Interfaces(all.collect::<Result<_>>().map_err(m.at("interfaces"))?)
     };
-    firewall.change_set(name, members, m.flag("add")).map_err(m.at("name"))
+    firewall.change_set(to, name, members, m.flag("add")).map_err(m.at("name"))
 }
 
 fn limit(w: &World, m: &Matches) -> Result<()> {

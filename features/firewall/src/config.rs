@@ -52,11 +52,14 @@ pub const EXAMPLES: &[Script] = &[Script::here(
      firewall rule from lan to wan 50 del
      firewall policy from wan to lan loose
      firewall begin
-     firewall rule from wan to lan all del
-     firewall rule from wan to lan 7 drop in uplinks
+     firewall draft zone guests
+     firewall draft set hosts add network 10.3.0.1
+     firewall draft policy from guests to wan log
+     firewall draft rule from wan to lan all del
+     firewall draft rule from wan to lan 7 drop in uplinks src hosts
      firewall commit
      firewall begin
-     firewall rule from wan to lan 8 drop
+     firewall draft rule from wan to lan 8 drop
      firewall abort
      firewall policy from self to wan default accept
      firewall policy from lan to self

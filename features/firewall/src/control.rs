@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operations on zones, sets and policies, for commands. While a draft is open they change it, and
-//! all its changes come into force together.
+//! Operations on zones, sets and policies, for commands and messages. Changes of a draft come into
+//! force together.
 
 use crate::model::{PolicyOptions, Rule};
 use crate::rules::{Counted, Policy, SELF};
@@ -24,6 +24,17 @@ pub struct Firewall {
     control: Mutex<Control>,
     /// Wakes the process that puts changes into force.
     pub signal: Signal,
+}
+
+/// The configuration that a change is made to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// The one in force.
+    Running,
+    /// The draft.
+    Draft,
+    /// The draft if one is open, or else the one in force.
+    Open,
 }
 
 /// The process that puts changes into force, once the commands that are at hand have run.
@@ -82,15 +93,12 @@ impl Firewall {
         self.control().latest().clone()
     }
 
-    /// The configuration that commands see: the draft, if there is one.
-    pub fn seen(&self) -> Config {
-        let control = self.control();
-        control.draft.as_ref().unwrap_or(control.latest()).clone()
-    }
-
-    /// True if changes wait for a commit.
-    pub fn has_draft(&self) -> bool {
-        self.control().draft.is_some()
+    /// The draft.
+    ///
+    /// # Errors
+    /// No draft is open.
+    pub fn draft(&self) -> Result<Config> {
+        self.control().draft.clone().ok_or_else(no_draft)
     }
 
     /// Packets and bytes that a rule has decided.
@@ -98,14 +106,21 @@ impl Firewall {
         self.control().cells.sum(hits)
     }
 
-    /// Changes what is configured: the draft, or what is in force soon. `change` alters nothing if
-    /// it fails.
-    fn change<R>(&self, change: impl FnOnce(&mut Control, &mut Config) -> Result<R>) -> Result<R> {
+    /// Changes what is configured. `change` alters nothing if it fails.
+    fn change<R>(
+        &self,
+        of: Target,
+        change: impl FnOnce(&mut Control, &mut Config) -> Result<R>,
+    ) -> Result<R> {
         let mut control = self.control();
-        if let Some(mut draft) = control.draft.take() {
+        let draft = if of == Target::Running { None } else { control.draft.take() };
+        if let Some(mut draft) = draft {
             let done = change(&mut control, &mut draft);
             control.draft = Some(draft);
             return done;
+        }
+        if of == Target::Draft {
+            return Err(no_draft());
         }
         let (mut config, waited) = control.take_latest();
         let done = change(&mut control, &mut config);
@@ -162,13 +177,13 @@ impl Firewall {
     ///
     /// # Errors
     /// A name that can't be one, or too many zones.
-    pub fn set_zone(&self, name: &str, limits: ZoneLimits) -> Result<()> {
+    pub fn set_zone(&self, of: Target, name: &str, limits: ZoneLimits) -> Result<()> {
         if name == SELF_NAME {
             let why = "the zone self is there always, and its own packets have no limits";
             return Err(Error::unsupported(why));
         }
         let name = crate::values::name(name)?;
-        self.change(|control, config| {
+        self.change(of, |control, config| {
             if let Some(zone) = config.zones.get_mut(&name) {
                 zone.limits = limits;
                 return Ok(());
@@ -190,9 +205,9 @@ impl Firewall {
     ///
     /// # Errors
     /// No zone has this name; an interface is in it, or a policy names it.
-    pub fn delete_zone(&self, world: &World, name: &str) -> Result<()> {
+    pub fn delete_zone(&self, of: Target, world: &World, name: &str) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
-        self.change(|control, config| {
+        self.change(of, |control, config| {
             let number = config.zone(name)?;
             if number == SELF {
                 return Err(Error::unsupported("the zone self is there always"));
@@ -244,8 +259,13 @@ impl Firewall {
     ///
     /// # Errors
     /// A zone that isn't there.
-    pub fn set_policy(&self, [from, to]: [&str; 2], options: PolicyOptions) -> Result<()> {
-        self.change(|control, config| {
+    pub fn set_policy(
+        &self,
+        of: Target,
+        [from, to]: [&str; 2],
+        options: PolicyOptions,
+    ) -> Result<()> {
+        self.change(of, |control, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             match config.policies.get_mut(&pair) {
                 Some(policy) => Arc::make_mut(policy).options = options,
@@ -263,8 +283,8 @@ impl Firewall {
     ///
     /// # Errors
     /// A zone or a policy that isn't there.
-    pub fn delete_policy(&self, [from, to]: [&str; 2]) -> Result<()> {
-        self.change(|_, config| {
+    pub fn delete_policy(&self, of: Target, [from, to]: [&str; 2]) -> Result<()> {
+        self.change(of, |_, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             config.policy(pair)?;
             config.policies.remove(&pair);
@@ -276,9 +296,15 @@ impl Firewall {
     ///
     /// # Errors
     /// A zone, policy or set that isn't there; conditions that don't go together; too many rules.
-    pub fn set_rule(&self, [from, to]: [&str; 2], number: u32, rule: Rule) -> Result<()> {
+    pub fn set_rule(
+        &self,
+        of: Target,
+        [from, to]: [&str; 2],
+        number: u32,
+        rule: Rule,
+    ) -> Result<()> {
         rule.check()?;
-        self.change(|control, config| {
+        self.change(of, |control, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             config.policy(pair)?;
             check_sets(&rule, config)?;
@@ -300,11 +326,16 @@ impl Firewall {
     ///
     /// # Errors
     /// As [`Self::set_rule`]; a number that stands twice.
-    pub fn set_rules(&self, [from, to]: [&str; 2], rules: Vec<(u32, Rule)>) -> Result<()> {
+    pub fn set_rules(
+        &self,
+        of: Target,
+        [from, to]: [&str; 2],
+        rules: Vec<(u32, Rule)>,
+    ) -> Result<()> {
         if rules.len() > RULES {
             return Err(Error::limit(format!("a policy has {RULES} rules at most")));
         }
-        self.change(|control, config| {
+        self.change(of, |control, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             let mut all = BTreeMap::new();
             for (number, rule) in rules {
@@ -328,8 +359,13 @@ impl Firewall {
     ///
     /// # Errors
     /// A zone, policy or rule that isn't there.
-    pub fn delete_rule(&self, [from, to]: [&str; 2], number: Option<u32>) -> Result<()> {
-        self.change(|_, config| {
+    pub fn delete_rule(
+        &self,
+        of: Target,
+        [from, to]: [&str; 2],
+        number: Option<u32>,
+    ) -> Result<()> {
+        self.change(of, |_, config| {
             let pair = [config.zone(from)?, config.zone(to)?];
             config.policy(pair)?;
             let Some(policy) = config.policies.get_mut(&pair) else { return Ok(()) };
@@ -350,9 +386,9 @@ impl Firewall {
     ///
     /// # Errors
     /// A name that can't be one; members of another kind; too many.
-    pub fn change_set(&self, name: &str, members: Members, add: bool) -> Result<()> {
+    pub fn change_set(&self, of: Target, name: &str, members: Members, add: bool) -> Result<()> {
         let name = crate::values::name(name)?;
-        self.change(|control, config| {
+        self.change(of, |control, config| {
             let there = config.sets.get(&name).map_or(0, |set| set.members.count());
             if add && there + members.count() > MEMBERS {
                 return Err(Error::limit(format!("a set has {MEMBERS} members at most")));
@@ -391,8 +427,8 @@ impl Firewall {
     ///
     /// # Errors
     /// No set has this name, or a rule names it.
-    pub fn delete_set(&self, name: &str) -> Result<()> {
-        self.change(|_, config| {
+    pub fn delete_set(&self, of: Target, name: &str) -> Result<()> {
+        self.change(of, |_, config| {
             if !config.sets.contains_key(name) {
                 return Err(no_set(name, config));
             }

@@ -36,7 +36,7 @@ fn end(w: &World, config: &Config, name: &str) -> Result<(u16, u32)> {
 
 /// `firewall explain`.
 pub fn explain(w: &World, m: &Matches) -> Result<Output> {
-    let config = w.get::<Firewall>().seen();
+    let config = w.get::<Firewall>().running();
     let (source, destination): (IpAddr, IpAddr) = (m.req("source")?, m.req("destination")?);
     if source.is_ipv4() != destination.is_ipv4() {
         let why = "source and destination are of two IP versions";

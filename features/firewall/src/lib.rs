@@ -120,8 +120,13 @@ pub static PLUGIN: Plugin = Plugin {
         world.processes.spawn(Box::new(log::LogProcess(logs)), &signal);
         Ok(())
     },
-    unmoved: &[("/err/*-firewall-*", "features/firewall/src/tests")],
+    unmoved: &[
+        ("/err/*-firewall-*", "features/firewall/src/tests"),
+        ("/firewall/rules", "features/firewall/src/tests/policies.rs"),
+    ],
     transient: &[
+        ("firewall begin", "opens a draft, which isn't saved"),
+        ("firewall abort", "forgets a draft"),
         ("clear firewall sessions", "ends sessions"),
         ("firewall explain", "answers a question"),
     ],

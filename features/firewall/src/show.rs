@@ -64,7 +64,8 @@ fn ago(w: &World, hits: &Hits) -> Option<u64> {
 /// `show firewall policies`.
 pub fn policies(w: &World, m: &Matches) -> Result<Output> {
     let firewall = w.get::<Firewall>();
-    let config = firewall.seen();
+    let is_draft = m.flag("draft");
+    let config = if is_draft { firewall.draft()? } else { firewall.running() };
     let only = match m.has("from") {
         true => {
             let pair = [config.zone(m.str("from"))?, config.zone(m.str("to"))?];
@@ -75,7 +76,6 @@ pub fn policies(w: &World, m: &Matches) -> Result<Output> {
     };
     let mut all: Vec<Pair> = config.policies.keys().copied().collect();
     all.retain(|pair| only.is_none_or(|only| only == *pair));
-    let is_draft = firewall.has_draft();
     Ok(Output::list(all, move |w: &World, pair: Pair, out: &mut Writer| {
         let Some(policy) = config.policies.get(&pair) else { return Ok(()) };
         let [from, to] = pair.map(|zone| config.zone_name(zone).to_string());
@@ -151,7 +151,8 @@ pub fn member_words(w: &World, members: &Members) -> Vec<String> {
 
 /// `show firewall sets`.
 pub fn sets(w: &World, m: &Matches) -> Result<Output> {
-    let config = w.get::<Firewall>().seen();
+    let firewall = w.get::<Firewall>();
+    let config = if m.flag("draft") { firewall.draft()? } else { firewall.running() };
     let only = m.has("name").then(|| m.str("name").to_string());
     if let Some(name) = only.as_ref().filter(|name| !config.sets.contains_key(*name)) {
         let error =

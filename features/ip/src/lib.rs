@@ -233,10 +233,7 @@ pub static PLUGIN: Plugin = Plugin {
             "routes from interface to interface in a circle: features/ip/src/tests/extension.rs",
         ),
     ],
-    entered: &[
-        ("ip*-local-end-of-arc", "the end of an arc that has no feature yet"),
-        ("interface-rx-dpo-ip*", "routes that let packets come in anew"),
-    ],
+    entered: &[("interface-rx-dpo-ip*", "routes that let packets come in anew")],
     ..Plugin::EMPTY
 };
 

@@ -6,7 +6,7 @@ use super::*;
 use testkit::mutate::Mutator;
 use wire::{Icmp4Type, Icmp6Type, TcpFlags};
 
-const PACKETS: usize = 300_000;
+const PACKETS: usize = 100_000;
 const ETHERNET: usize = 14;
 
 /// Counters of packets that are dropped.

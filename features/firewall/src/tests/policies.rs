@@ -161,13 +161,13 @@ fn a_draft_comes_into_force_as_a_whole() {
     assert!(passes(&mut rig, 0, 1, &udp(53)) && !passes(&mut rig, 0, 1, &udp(54)));
     rig.cli("firewall begin");
     assert!(rig.refused("firewall begin").1.contains("a draft is open"));
-    rig.cli("firewall rule from lan to wan all del");
-    rig.cli("firewall rule from lan to wan 1 accept dport 53");
-    rig.cli("firewall rule from lan to wan 2 accept dport 54");
-    rig.cli("firewall set web add port 80");
-    rig.cli("firewall rule from lan to wan 3 accept dport web");
+    rig.cli("firewall draft rule from lan to wan all del");
+    rig.cli("firewall draft rule from lan to wan 1 accept dport 53");
+    rig.cli("firewall draft rule from lan to wan 2 accept dport 54");
+    rig.cli("firewall draft set web add port 80");
+    rig.cli("firewall draft rule from lan to wan 3 accept dport web");
     assert!(!passes(&mut rig, 0, 1, &udp(54)) && !passes(&mut rig, 0, 1, &udp(80)));
-    let shown = rig.cli("show firewall policies");
+    let shown = rig.cli("show firewall policies draft");
     assert!(shown.contains("from lan to wan (draft):"), "{shown}");
     rig.cli("firewall commit");
     assert!(passes(&mut rig, 0, 1, &udp(54)) && passes(&mut rig, 0, 1, &udp(80)));
@@ -178,7 +178,7 @@ fn a_draft_comes_into_force_as_a_whole() {
     assert_eq!(packets, [1, 1, 1], "{json}");
     assert_eq!(json[0]["rules"][0]["last_s_ago"], 0);
     rig.cli("firewall begin");
-    rig.cli("firewall policy from lan to wan del");
+    rig.cli("firewall draft policy from lan to wan del");
     rig.cli("firewall abort");
     assert!(passes(&mut rig, 0, 1, &udp(53)));
     assert!(rig.refused("firewall commit").1.contains("no draft is open"));

@@ -118,7 +118,7 @@ fn sessions_are_judged_again_when_rules_change() {
         assert!(log.contains("create udp 10.0.0.2:1 -> 10.0.1.2:53"), "{log}");
         // A commit is whole: it decides at once.
         rig.cli("firewall begin");
-        rig.cli("firewall rule from lan to wan 1 drop sport 1");
+        rig.cli("firewall draft rule from lan to wan 1 drop sport 1");
         rig.cli("firewall commit");
         assert!(!passes(&mut rig, 1, 0, &answers[0]), "revoked");
         rig.cli("firewall rule from lan to wan 1 del");
