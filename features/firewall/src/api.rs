@@ -78,9 +78,9 @@ fn messages(m: &mut Messages<World>) {
     });
     m.dump(|w, _: FirewallPolicyDump| {
         let config = w.get::<Firewall>().running();
-        let details = config.policies.iter().map(|(pair, policy)| {
+        let details = config.pairs().into_iter().filter_map(|pair| {
             let [from, to] = pair.map(|zone| config.zone_name(zone));
-            policy_details((from, to), policy)
+            Some(policy_details((from, to), config.policies.get(&pair)?))
         });
         Ok(details.collect::<Vec<_>>())
     });

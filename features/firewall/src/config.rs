@@ -4,7 +4,6 @@
 use crate::cli::SYSLOG;
 use crate::control::Firewall;
 use crate::log::Logs;
-use crate::rules::Policy;
 use crate::sets::Set;
 use crate::settings::{Limit, Settings, Timer};
 use crate::show::member_words;
@@ -107,11 +106,13 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         }
     });
     // Each policy, and then its rules one by one.
-    let of_policy = |(pair, policy): (&Pair, &Arc<Policy>)| {
-        let (pair, rules) = (*pair, policy.rules.keys().copied().collect::<Vec<_>>());
-        std::iter::once(None).chain(rules.into_iter().map(Some)).map(move |rule| (pair, rule))
-    };
-    let all: Vec<(Pair, Option<u32>)> = running.policies.iter().flat_map(of_policy).collect();
+    let mut all: Vec<(Pair, Option<u32>)> = Vec::new();
+    for pair in running.pairs() {
+        let rules = running.policies.get(&pair).into_iter().flat_map(|policy| policy.rules.keys());
+        all.extend(
+            std::iter::once(None).chain(rules.map(|rule| Some(*rule))).map(|rule| (pair, rule)),
+        );
+    }
     let of = running.clone();
     config.list(PHASE, all, move |world, item, lines| policy(world, &of, item, lines));
     let interfaces: Vec<(SwIfIndex, u16)> =

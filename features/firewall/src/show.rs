@@ -74,7 +74,7 @@ pub fn policies(w: &World, m: &Matches) -> Result<Output> {
         }
         false => None,
     };
-    let mut all: Vec<Pair> = config.policies.keys().copied().collect();
+    let mut all = config.pairs();
     all.retain(|pair| only.is_none_or(|only| only == *pair));
     Ok(Output::list(all, move |w: &World, pair: Pair, out: &mut Writer| {
         let Some(policy) = config.policies.get(&pair) else { return Ok(()) };

@@ -61,6 +61,14 @@ impl Config {
         zone.map_or("none", |(name, _)| name)
     }
 
+    /// The pairs of zones that have policies, in the order of their names: numbers of zones depend
+    /// on the order of their making.
+    pub fn pairs(&self) -> Vec<Pair> {
+        let mut all: Vec<Pair> = self.policies.keys().copied().collect();
+        all.sort_by_key(|pair| pair.map(|zone| self.zone_name(zone).to_string()));
+        all
+    }
+
     /// A policy.
     ///
     /// # Errors
