@@ -64,10 +64,10 @@ pub static ALL: &[&Plugin] = &[
     &acl::PLUGIN,
     &abf::PLUGIN,
     &firewall::PLUGIN,
+    &nat44_ed::PLUGIN,
     &pg::PLUGIN,
     &unittest::PLUGIN,
     &crate::api::PLUGIN,
-    &nat44_ed::PLUGIN,
 ];
 
 #[cfg(feature = "tests")]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What happens to a packet: the parts that both directions share.
+//! The way of a packet through translation: the parts that both directions share.
 
 use crate::flows::{AllFlows, Flows};
 use crate::key::{End, Key, has_ports};
@@ -32,7 +32,7 @@ pub enum Place {
     Output,
 }
 
-/// Why a packet is dropped.
+/// The reason for a packet's drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// No port or address is left.
@@ -55,7 +55,7 @@ pub enum Reason {
     KeyTaken,
 }
 
-/// What becomes of a packet.
+/// The outcome for a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It was translated, by the session at this index.

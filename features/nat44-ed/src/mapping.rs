@@ -37,7 +37,7 @@ pub enum Twice {
 /// A mapping.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
-    /// What the world sees; without port for all ports.
+    /// The end that the world sees; without port for all ports.
     pub external: End,
     /// The protocol; 0 for all.
     pub protocol: IpProtocol,

@@ -64,7 +64,7 @@ pub struct Session {
     pub bytes: u64,
 }
 
-/// What a packet did to a TCP session.
+/// The effect of a packet on a TCP session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// Nothing.

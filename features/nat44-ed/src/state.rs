@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What workers read, and the counters that they write.
+//! State that workers read, and the counters that they write.
 
 use crate::mapping::Mappings;
 use crate::settings::Settings;
@@ -86,6 +86,10 @@ impl Shared for Counters {
             }
         }
         let simple = |name: &str| world.stats.simple(&format!("/nat44-ed/{name}"));
+        // Readers find the gauges before anything is counted.
+        for gauge in ["max-cfg-sessions", "total-sessions"] {
+            simple(gauge).start(0);
+        }
         Self {
             all,
             hairpinning: simple("hairpinning"),

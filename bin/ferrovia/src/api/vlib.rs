@@ -77,7 +77,7 @@ fn cli_inband(_: &World, r: CliInband) -> Result<Box<dyn Pending<World, CliInban
 }
 
 /// Bytes of an answer: it is one message, which is held as a whole.
-const LONGEST: usize = 32 << 20;
+const LONGEST: usize = 64 << 20;
 
 struct Inband {
     runner: Runner,

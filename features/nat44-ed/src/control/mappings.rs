@@ -34,7 +34,7 @@ pub struct LocalHost {
     pub probability: u8,
 }
 
-/// What a mapping does.
+/// The purpose of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MappingKind {
     /// One host has the address, or a port of it.
@@ -48,7 +48,7 @@ pub enum MappingKind {
 /// A mapping as it was configured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StaticMapping {
-    /// What it does.
+    /// Its purpose.
     pub kind: MappingKind,
     /// The address that the world knows.
     pub external: External,
@@ -97,7 +97,7 @@ impl StaticMapping {
         self.locals.iter().map(of).collect()
     }
 
-    /// What it is found by: no two mappings have the same.
+    /// The key that it is found by: no two mappings have the same.
     fn external_key(&self) -> (Ipv4Addr, Option<SwIfIndex>, u16, u8) {
         let (addr, sw_if) = match self.external {
             External::Address(addr) => (addr, None),
@@ -281,7 +281,7 @@ impl Control {
                 }
                 (false, Some(at)) => {
                     mapping.locals.remove(at);
-                    state.release_table(world, host.vrf);
+                    state.release_table(host.vrf);
                     let end = host.end;
                     sessions::purge(world, move |keys, session| {
                         session.flags.contains(SessionFlags::STATIC)
@@ -394,7 +394,7 @@ impl State {
     fn remove_number(&mut self, world: &World, number: u32) {
         self.withdraw_mapping(world, number);
         let Some(mapping) = self.statics.remove(number) else { return };
-        mapping.locals.iter().for_each(|local| self.release_table(world, local.vrf));
+        mapping.locals.iter().for_each(|local| self.release_table(local.vrf));
     }
 
     /// Gives the mappings of an interface its present first address.

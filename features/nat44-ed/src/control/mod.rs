@@ -27,7 +27,7 @@ use wire::Ip4;
 /// Name and rank of the routes to addresses that the world knows: those of operators come first.
 const SOURCE: (&str, u8) = ("nat-low", 0xd0);
 
-/// What was configured.
+/// The configuration.
 #[derive(Default)]
 pub struct State {
     /// `None` while the feature is disabled.
@@ -57,6 +57,9 @@ pub struct State {
     exposed: Exposed,
     /// Tables that are kept, by id, with the number of uses.
     held: BTreeMap<u32, usize>,
+    /// Tables that are let go once the state isn't locked: what is told that a table goes looks at
+    /// the state.
+    released: Vec<u32>,
 }
 
 /// See [`State`].
@@ -105,7 +108,7 @@ impl Control {
     pub fn change<R>(&self, world: &World, f: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.state();
         let result = f(&mut state);
-        state.publish(world);
+        finish(world, state);
         result
     }
 
@@ -117,7 +120,7 @@ impl Control {
         let mut state = self.state();
         state.check()?;
         let result = f(&mut state);
-        state.publish(world);
+        finish(world, state);
         world.note_config_change();
         result
     }
@@ -133,6 +136,17 @@ impl Control {
             }
             _ => {}
         }
+    }
+}
+
+/// Publishes a state that has changed, and lets tables go.
+fn finish(world: &World, mut state: MutexGuard<'_, State>) {
+    state.publish(world);
+    let released = std::mem::take(&mut state.released);
+    let unused: Vec<_> = released.into_iter().filter(|id| !state.held.contains_key(id)).collect();
+    drop(state);
+    for id in unused {
+        let _ = world.get::<Fib<Ip4>>().delete_table(world, id, source(world));
     }
 }
 
@@ -169,12 +183,12 @@ impl State {
     }
 
     /// Gives a reference on a table back.
-    fn release_table(&mut self, world: &World, id: u32) {
+    fn release_table(&mut self, id: u32) {
         let Some(uses) = self.held.get_mut(&id) else { return };
         *uses -= 1;
         if *uses == 0 {
             self.held.remove(&id);
-            let _ = world.get::<Fib<Ip4>>().delete_table(world, id, source(world));
+            self.released.push(id);
         }
     }
 

@@ -2,7 +2,7 @@
 //! The switch of the feature, and settings of all of it.
 
 use super::{Control, State, error, sessions};
-use crate::settings::{SESSIONS, Timeouts};
+use crate::settings::{FRAME_QUEUE, SESSIONS, Timeouts};
 use crate::state::Nat;
 use cli::{Result, retval};
 use graph::World;
@@ -187,7 +187,7 @@ impl Control {
                 let why = "NAT44-ED is enabled: this setting is for the next time";
                 return Err(error(retval::FEATURE_ALREADY_ENABLED, why));
             }
-            state.frame_queue = Some(n);
+            state.frame_queue = Some(n).filter(|n| *n != FRAME_QUEUE);
             Ok(())
         })
     }
@@ -213,8 +213,8 @@ impl Control {
                 return Ok(());
             }
             let Some(routes) = state.tables.remove(&table) else { return Err(no_table(table)) };
-            routes.into_iter().for_each(|vrf| state.release_table(world, vrf));
-            state.release_table(world, table);
+            routes.into_iter().for_each(|vrf| state.release_table(vrf));
+            state.release_table(table);
             Ok(())
         })
     }
@@ -238,7 +238,7 @@ impl Control {
             if add {
                 state.hold_table(world, vrf)?;
             } else {
-                state.release_table(world, vrf);
+                state.release_table(vrf);
             }
             let routes = state.tables.entry(table).or_default();
             _ = if add { routes.insert(vrf) } else { routes.remove(&vrf) };
@@ -264,13 +264,9 @@ impl State {
         }
         self.statics.clear(&world.get::<Nat>().mappings);
         self.exposed.clear();
-        let held: Vec<_> = std::mem::take(&mut self.held).into_keys().collect();
-        for id in held {
-            let source = super::source(world);
-            let _ = world.get::<Fib<Ip4>>().delete_table(world, id, source);
-        }
+        let released = std::mem::take(&mut self.held).into_keys().collect();
         let frame_queue = self.frame_queue;
-        *self = Self { frame_queue, ..Self::default() };
+        *self = Self { frame_queue, released, ..Self::default() };
         Ok(())
     }
 }

@@ -79,7 +79,10 @@ fn flow_text(text: &mut String, name: &str, key: &Key, new: (End, End), fib: u32
     if new.1.port != to.port {
         let _ = write!(text, " dport {}", new.1.port);
     }
-    let _ = writeln!(text, " txfib {fib}");
+    if fib != key.fib() {
+        let _ = write!(text, " txfib {fib}");
+    }
+    text.push('\n');
 }
 
 fn session_text(row: &Row) -> String {

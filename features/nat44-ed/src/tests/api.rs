@@ -61,16 +61,16 @@ fn clients_configure_nat() {
         assert_eq!(range("192.0.2.3", "192.0.2.3", false), Err(-6));
         assert_eq!(client.borrow_mut().dump(Nat44AddressDump {}).len(), 2);
         let map = |r| client.borrow_mut().call::<Nat44AddDelStaticMapping>(r);
-        let port = static_mapping("10.0.0.2", "192.0.2.1", (8080, 80));
-        let address = static_mapping("10.0.0.3", "192.0.2.9", (0, 0));
-        assert_eq!(map(port.clone()), Ok(()));
-        assert_eq!(map(port.clone()), Err(-81));
+        let port = || static_mapping("10.0.0.2", "192.0.2.1", (8080, 80));
+        let address = || static_mapping("10.0.0.3", "192.0.2.9", (0, 0));
+        assert_eq!(map(port()), Ok(()));
+        assert_eq!(map(port()), Err(-81));
         let twice = Nat44AddDelStaticMapping {
-            flags: address.flags | NatConfigFlags::TWICE_NAT,
-            ..address.clone()
+            flags: address().flags | NatConfigFlags::TWICE_NAT,
+            ..address()
         };
         assert_eq!(map(twice), Err(-126));
-        assert_eq!(map(address.clone()), Ok(()));
+        assert_eq!(map(address()), Ok(()));
         let by_interface = Nat44AddDelStaticMapping {
             external_sw_if_index: rig.ports[1].into(),
             ..static_mapping("10.0.0.4", "0.0.0.0", (22, 22))
@@ -81,8 +81,8 @@ fn clients_configure_nat() {
         let resolved: Vec<_> = all.iter().filter(|of| of.local_port == 22).collect();
         assert_eq!(resolved[0].external_sw_if_index, rig.ports[1].into());
         assert_eq!(resolved[1].external_ip_address, ip4("10.0.1.1"));
-        assert_eq!(map(Nat44AddDelStaticMapping { is_add: false, ..address.clone() }), Ok(()));
-        assert_eq!(map(Nat44AddDelStaticMapping { is_add: false, ..address }), Err(-6));
+        assert_eq!(map(Nat44AddDelStaticMapping { is_add: false, ..address() }), Ok(()));
+        assert_eq!(map(Nat44AddDelStaticMapping { is_add: false, ..address() }), Err(-6));
         let identity = |vrf_id, is_add| {
             client.borrow_mut().call(Nat44AddDelIdentityMapping {
                 is_add,

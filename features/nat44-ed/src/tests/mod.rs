@@ -13,6 +13,7 @@ use crate::PLUGIN;
 use crate::packet::ports_of;
 use graph::Plugin;
 use net::drive::{Rig, peer_mac, port_mac};
+use net::{Neighbor, Neighbors};
 use std::net::Ipv4Addr;
 use testkit::pkt::{self, Packet};
 use wire::l4::{self, Verdict};
@@ -23,11 +24,9 @@ pub static PLUGINS: &[&Plugin] = &[
     &::ethernet::PLUGIN,
     &fib::PLUGIN,
     &ip::PLUGIN,
-    &super_path::PLUGIN,
     &icmp::PLUGIN,
     &ip_reassembly::PLUGIN,
     &mss_clamp::PLUGIN,
-    &acl::PLUGIN,
     &PLUGIN,
 ];
 
@@ -36,7 +35,7 @@ const ETHERNET: usize = 14;
 /// The address that users get in most tests.
 const PUBLIC: &str = "192.0.2.7";
 
-/// Ports with 10.0.N.1/24, each with a neighbour .2 that is known. Users are behind port 0, the
+/// Ports with 10.0.N.1/24, each with neighbours .2 and above that are known. Users are behind port 0, the
 /// world is behind port 1.
 fn router(lines: &[&str]) -> Rig {
     let mut rig = bare(2);
@@ -50,6 +49,15 @@ fn router(lines: &[&str]) -> Rig {
 fn bare(ports: usize) -> Rig {
     let mut rig = Rig::new(PLUGINS, ports);
     rig.networks();
+    let world = rig.world();
+    for (i, port) in rig.ports.iter().enumerate() {
+        for host in 3..90 {
+            let host = Ipv4Addr::new(10, 0, i as u8, host);
+            let peer = Neighbor::new(*port, host.into(), peer_mac(i));
+            let peer = Neighbor { is_static: true, ..peer };
+            world.get::<Neighbors>().set(&world, peer).expect("set");
+        }
+    }
     rig
 }
 

@@ -3,7 +3,7 @@
 
 use super::*;
 use std::collections::HashMap;
-use testkit::rng::Rng;
+use testkit::Rng;
 
 /// Rounds of the test.
 const ROUNDS: usize = 6_000;

@@ -6,7 +6,7 @@ use crate::control::Control;
 use crate::key::{spread, spread_of};
 use graph::{Runtime, SwIfIndex, World, WorldConfig};
 use net::drive::{Recorded, Recorder, ethernet};
-use net::{Addresses, Interfaces, Neighbor, Neighbors};
+use net::{Addresses, Interfaces};
 use std::sync::Arc;
 use wire::{Ip4, MacAddr};
 
