@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A Linux client behind NAT, and a Linux server in the world: TCP, UDP, ping, errors of ICMP, and a
-//! service behind NAT.
+//! A Linux client behind NAT, and a Linux server in the world: TCP, UDP, ping, errors of ICMP, and
+//! a service behind NAT.
 //!
 //! Covers: features/nat44-ed.
 

@@ -48,10 +48,10 @@ pub struct SessionHandle {
 
 /// Sessions of one thread, with keys `K` and values `V`, and `N` sets of links for lists by age.
 ///
-/// A session is found by any of its `KEYS` keys, such as one for each direction of a flow; keys that
-/// are the same count as one. It has an index until it is removed. Times are ticks of a length that the owner chooses,
-/// since any moment: 100 ms last for 13 years. Without a timeout ([`Self::NEVER`]) a session stays
-/// until it is removed.
+/// A session is found by any of its `KEYS` keys, such as one for each direction of a flow; keys
+/// that are the same count as one. It has an index until it is removed. Times are ticks of a length
+/// that the owner chooses, since any moment: 100 ms last for 13 years. Without a timeout
+/// ([`Self::NEVER`]) a session stays until it is removed.
 ///
 /// No call does more than a few sessions' work, [`Self::expire`] not more than it is asked for; the
 /// table grows by small steps, and nothing is moved when it grows.
@@ -348,8 +348,8 @@ impl<K: SessionKey, V: Default, const N: usize, const KEYS: usize> Sessions<K, V
     }
 
     /// Returns the index of the first session from this index on, in no order: for walks over all
-    /// of a table that changes meanwhile. Looks at `budget` entries at most; `Err` is the index from
-    /// which on to go on, and `Ok(None)` the end.
+    /// of a table that changes meanwhile. Looks at `budget` entries at most; `Err` is the index
+    /// from which on to go on, and `Ok(None)` the end.
     pub fn next_at(&self, from: u32, budget: &mut usize) -> Result<Option<u32>, u32> {
         let mut at = from;
         while at < self.entries.all.len() {

@@ -5,8 +5,8 @@ use graph::World;
 use net::{IfKind, Interfaces, Net, Path, PathKind};
 use wire::Prefix;
 
-/// The paths of a route as they are followed: where a route to one host names only an interface, the
-/// host itself is the neighbour there, as in VPP.
+/// The paths of a route as they are followed: where a route to one host names only an interface,
+/// the host itself is the neighbour there, as in VPP.
 pub fn paths_to<F: Net>(world: &World, prefix: Prefix<F::Addr>, paths: &[Path]) -> Vec<Path> {
     let interfaces = world.get::<Interfaces>();
     let of = |path: &Path| match path.kind {

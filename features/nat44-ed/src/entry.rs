@@ -177,8 +177,8 @@ impl Engine {
         }
     }
 
-    /// The worker of a mapping, or of a port of the pool. What passes as it is has the worker of the
-    /// user that it goes to, so that answers find its session.
+    /// The worker of a mapping, or of a port of the pool. What passes as it is has the worker of
+    /// the user that it goes to, so that answers find its session.
     fn owner_of_inward(
         &self,
         p: &Packet,
@@ -196,8 +196,8 @@ impl Engine {
         Some(settings.thread_of_user(p.to.addr, fib))
     }
 
-    /// The worker of a user. Between two users it is one that both directions agree upon: that of the
-    /// port that one of them has got, or the lower one of two with mappings.
+    /// The worker of a user. Between two users it is one that both directions agree upon: that of
+    /// the port that one of them has got, or the lower one of two with mappings.
     fn owner_of_outward(
         &self,
         p: &Packet,

@@ -133,8 +133,8 @@ impl Work<'_, '_> {
         Outcome::Drop(Reason::NoTranslation)
     }
 
-    /// True for a packet to this router itself. An address of the pool is the router's for ICMP only:
-    /// what else comes there is for users.
+    /// True for a packet to this router itself. An address of the pool is the router's for ICMP
+    /// only: what else comes there is for users.
     pub fn is_for_us(&self, b: &Buffer) -> bool {
         let p = self.p;
         let is_free = p.protocol == IpProtocol::ICMP || !self.settings.is_pool(p.to.addr);

@@ -110,8 +110,8 @@ pub fn has_ports(protocol: IpProtocol) -> bool {
     matches!(protocol, IpProtocol::TCP | IpProtocol::UDP | IpProtocol::ICMP)
 }
 
-/// The sum over the bytes of an address that VPP spreads users by: over addresses of a pool and over
-/// workers.
+/// The sum over the bytes of an address that VPP spreads users by: over addresses of a pool and
+/// over workers.
 #[inline(always)]
 pub fn spread(word: u32) -> u32 {
     word.wrapping_add(word >> 8).wrapping_add(word >> 16).wrapping_add(word >> 24)

@@ -89,8 +89,8 @@ impl Work<'_, '_> {
         if first != Egress::None {
             return self.is_outside(first);
         }
-        let others = self.settings.outsides.iter().map(|fib| egress(*fib));
-        others.filter(|egress| *egress != Egress::None).next().is_some_and(|e| self.is_outside(e))
+        let mut others = self.settings.outsides.iter().map(|fib| egress(*fib));
+        others.find(|egress| *egress != Egress::None).is_some_and(|e| self.is_outside(e))
     }
 
     fn passes_output(&mut self, b: &Buffer) -> bool {

@@ -53,7 +53,7 @@ impl Packet {
         if !l4.later && bytes.len() < usize::from(l4.offset) + least(protocol) {
             return None;
         }
-        Some(Self {
+        let packet = Self {
             at,
             upper: at + usize::from(l4.offset),
             from: End::new(source, l4.src_port),
@@ -62,8 +62,8 @@ impl Packet {
             kind: l4.kind,
             later: l4.later,
             ttl,
-        })
-        .map(Self::without_other_ports)
+        };
+        Some(packet.without_other_ports())
     }
 
     /// Ports of protocols whose ports aren't translated don't count.

@@ -114,8 +114,8 @@ fn of_kind(w: &World, kind: MappingKind) -> Vec<StaticMapping> {
     })
 }
 
-/// A mapping by the address of an interface is shown twice: as it was set, and with the address that
-/// it has now.
+/// A mapping by the address of an interface is shown twice: as it was set, and with the address
+/// that it has now.
 fn shown(mapping: StaticMapping) -> Vec<StaticMapping> {
     let External::Interface(_) = mapping.external else { return vec![mapping] };
     let resolved = mapping.resolved.map(|addr| StaticMapping {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Addresses that the world knows: they are local in the tables of the interfaces to it, so that the
-//! router answers for them there.
+//! Addresses that the world knows: they are local in the tables of the interfaces to it, so that
+//! the router answers for them there.
 
 use super::{State, source, table_of};
 use graph::{SwIfIndex, World};

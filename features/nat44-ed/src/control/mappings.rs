@@ -207,8 +207,8 @@ impl Control {
     /// Adds a mapping.
     ///
     /// # Errors
-    /// The feature is disabled (−126), or the combination isn't possible (−126, −7); the external or
-    /// the local end has a mapping (−81); the external address of several back ends isn't in the
+    /// The feature is disabled (−126), or the combination isn't possible (−126, −7); the external
+    /// or the local end has a mapping (−81); the external address of several back ends isn't in the
     /// pool (−6); no such interface (−2).
     pub fn add_mapping(&self, world: &World, mapping: StaticMapping) -> Result<()> {
         self.enabled(world, |state| state.add_mapping(world, mapping))

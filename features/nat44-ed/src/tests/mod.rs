@@ -35,8 +35,8 @@ const ETHERNET: usize = 14;
 /// The address that users get in most tests.
 const PUBLIC: &str = "192.0.2.7";
 
-/// Ports with 10.0.N.1/24, each with neighbours .2 and above that are known. Users are behind port 0, the
-/// world is behind port 1.
+/// Ports with 10.0.N.1/24, each with neighbours .2 and above that are known. Users are behind port
+/// 0, the world is behind port 1.
 fn router(lines: &[&str]) -> Rig {
     let mut rig = bare(2);
     rig.cli("nat44 plugin enable");
