@@ -36,7 +36,7 @@ fn vrf(id: u32) -> u32 {
 }
 
 pub fn static_mapping(r: &Nat44AddDelStaticMapping) -> StaticMapping {
-    let all = r.flags.has(NatConfigFlags::ADDR_ONLY);
+    let all = r.flags.has(NatConfigFlags::ADDR_ONLY) || r.protocol == 0;
     let port = |port: u16| if all { 0 } else { port };
     let end = End::new(ip(r.local_ip_address), port(r.local_port));
     StaticMapping {
@@ -55,7 +55,7 @@ pub fn static_mapping(r: &Nat44AddDelStaticMapping) -> StaticMapping {
 }
 
 pub fn identity(r: &Nat44AddDelIdentityMapping) -> StaticMapping {
-    let all = r.flags.has(NatConfigFlags::ADDR_ONLY);
+    let all = r.flags.has(NatConfigFlags::ADDR_ONLY) || r.protocol == 0;
     let port = if all { 0 } else { r.port };
     let external = external(r.ip_address, r.sw_if_index);
     let addr = match external {
