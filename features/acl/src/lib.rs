@@ -90,7 +90,7 @@ pub static PLUGIN: Plugin = Plugin {
     limits: &[
         "No TCP windows",
         "Lists are compiled on the control thread",
-        "Sent packets and switched ones don't take the super-path",
+        "Switched packets don't take the super-path",
     ],
     state: &[
         StateDef::of::<settings::Settings>(),

@@ -74,6 +74,22 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "firewall",
     about: "Zone firewall: who may talk to whom, with the state of connections",
+    area: "policy",
+    does: &[
+        "Zones of interfaces, the router among them, and a policy for each ordered pair; traffic \
+         between zones is denied by default (`firewall zone`, `firewall rule`, `set interface \
+         firewall zone`)",
+        "Connections of TCP by handshake, windows and sequence numbers, UDP and ICMP by direction; \
+         limits for hosts and zones; changes that never cut what stays allowed (`show firewall \
+         sessions`, `firewall begin`)",
+        "Records of decisions for syslog, and questions which rule would decide (`firewall explain`)",
+    ],
+    spec: &["RFC 9293", "RFC 5961", "RFC 7323", "RFC 5927"],
+    limits: &[
+        "No match on MAC addresses or the time of day",
+        "No action that limits rates",
+        "Packets between zones don't take the super-path to the end",
+    ],
     state: &[
         StateDef::of::<settings::Settings>(),
         StateDef::of::<judge::Rules>(),
@@ -82,6 +98,8 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<record::Records>(),
         StateDef::of::<log::Logs>(),
         StateDef::of::<control::Firewall>(),
+        // The plugin of reassembly may be missing.
+        StateDef::of::<ip_reassembly::Users>(),
     ],
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[

@@ -12,9 +12,9 @@ use std::sync::Mutex;
 /// The packets of an interface whose fragments are to have ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// Those that it receives.
+    /// Received ones.
     Input,
-    /// Those that it sends.
+    /// Sent ones.
     Output,
 }
 

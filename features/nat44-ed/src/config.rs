@@ -19,10 +19,6 @@ pub const POOLS: Phase = Phase { name: "nat pools", after: &["nat switch"], befo
 /// Writes lines for all that was set.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let control = world.get::<Control>();
-    if let Some(n) = control.read(|state| state.frame_queue) {
-        let line = |n: u32| format!("set nat frame-queue-nelts {n}");
-        config.push(Phase::SETTINGS, line(n), line(crate::settings::FRAME_QUEUE));
-    }
     let Some(enabled) = control.read(|state| state.enabled) else { return };
     let mut line = "nat44 plugin enable".to_string();
     if enabled.sessions != SESSIONS {

@@ -137,7 +137,9 @@ impl Engine {
             return (Outcome::Slow, packet);
         }
         let fib = self.table(b, place, turn);
-        let Some(mut flows) = self.flows.of(self.thread) else { return (Outcome::Slow, packet) };
+        let Some(mut flows) = self.flows.of(self.thread, turn) else {
+            return (Outcome::Slow, packet);
+        };
         let Some(found) = flows.live(&p.key(fib), now) else { return (Outcome::Slow, packet) };
         let mut work = Work { engine: self, flows: &mut flows, settings, now, turn, p, fib, place };
         (work.translate(b, found), packet)
@@ -158,7 +160,7 @@ impl Engine {
         let packet = self.read(b, place);
         let Some(p) = packet else { return (Outcome::Drop(Reason::Protocol), None) };
         let fib = self.table(b, place, turn);
-        let Some(mut flows) = self.flows.of(self.thread) else {
+        let Some(mut flows) = self.flows.of(self.thread, turn) else {
             return (Outcome::Drop(Reason::Untranslatable), packet);
         };
         flows.follow(self.nat.generation(), settings, self.thread);
@@ -197,8 +199,8 @@ impl Engine {
 
     /// Ends sessions whose time has ended, and walks on for control. Returns true if there is more
     /// to do.
-    pub fn tick(&self, now: u64) -> bool {
-        let Some(mut flows) = self.flows.of(self.thread) else { return false };
+    pub fn tick(&self, (now, turn): (u64, &Turn<'_>)) -> bool {
+        let Some(mut flows) = self.flows.of(self.thread, turn) else { return false };
         let more = flows.expire(now, crate::flows::AT_A_TICK);
         flows.run_jobs() | more
     }

@@ -139,7 +139,7 @@ impl Engine {
     fn direction(&self, p: &Packet, b: &Buffer, fib: u32, (now, turn): (u64, &Turn<'_>)) -> Place {
         let quoted = if p.is_error() { Quoted::read(b, p.upper) } else { None };
         let key = quoted.map_or(p.key(fib), |quoted| quoted.reversed(fib));
-        let flows = self.flows.of(self.thread);
+        let flows = self.flows.of(self.thread, turn);
         match flows.and_then(|flows| flows.live(&key, now)) {
             Some((_, INWARD)) => Place::Out2In,
             Some(_) => Place::In2Out,

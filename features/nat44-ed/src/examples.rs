@@ -10,7 +10,6 @@ pub const EXAMPLES: &[Script] = &[
          create loopback interface
          ip table add 10
          set interface ip address loop1 192.0.2.1/24
-         set nat frame-queue-nelts 128
          nat44 plugin enable sessions 1000 inside-vrf 10
          nat44 forwarding enable
          nat44 add address 198.51.100.1 - 198.51.100.4

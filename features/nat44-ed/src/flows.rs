@@ -10,7 +10,7 @@ use stats::Lane;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use sync::{PerThread, PerThreadGuard, Turn};
 use tables::{AgeList, Mixer, SessionKey, Sessions};
 use wire::IpProtocol;
 
@@ -381,25 +381,24 @@ impl Flows {
     }
 }
 
-/// Sessions of all threads. Each thread uses its own alone: the lock is never contended, and no
-/// thread waits for it.
-pub struct AllFlows(Vec<Mutex<Flows>>);
+/// Sessions of all threads. Each thread uses its own alone.
+pub struct AllFlows(PerThread<Flows>);
 
 impl Shared for AllFlows {
     fn make(world: &World) -> Self {
-        let of = |at| Mutex::new(Flows::new(world, ThreadIndex(at as u16)));
-        Self((0..world.threads()).map(of).collect())
+        let of = |at| Flows::new(world, ThreadIndex(at as u16));
+        Self(PerThread::new((0..world.threads()).map(of)))
     }
 }
 
 impl AllFlows {
     /// The sessions of the calling thread; `None` for a caller that has them already.
     #[inline(always)]
-    pub fn of(&self, thread: ThreadIndex) -> Option<MutexGuard<'_, Flows>> {
-        match self.0.get(thread.at())?.try_lock() {
-            Ok(flows) => Some(flows),
-            Err(TryLockError::Poisoned(flows)) => Some(flows.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+    pub fn of<'a>(
+        &'a self,
+        thread: ThreadIndex,
+        turn: &'a Turn<'_>,
+    ) -> Option<PerThreadGuard<'a, Flows>> {
+        self.0.get(thread.at(), turn)
     }
 }

@@ -34,10 +34,13 @@ pub fn walk<T: Default + Send + 'static>(
         let (mine, all, each) = (result.clone(), all.clone(), each.clone());
         let thread = ThreadIndex(thread as u16);
         world.on_thread(thread, move |rt| {
-            let Some(mut flows) = all.of(thread) else { return };
-            flows.push_job(Job::new(move |flows, at| {
+            let job = Job::new(move |flows, at| {
                 each(flows, at, &mut mine.lock().expect("no panic inside"));
-            }));
+            });
+            match all.of(thread, &rt.reading()) {
+                Some(mut flows) => flows.push_job(job),
+                None => return,
+            }
             if let Some(node) = node {
                 rt.tick_soon(node);
             }

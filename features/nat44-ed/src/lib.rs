@@ -85,12 +85,28 @@ const fn output(node: &'static str) -> Feature {
 pub static PLUGIN: Plugin = Plugin {
     name: "nat",
     about: "NAT44-ED: address translation of IPv4 whose sessions depend on both ends",
+    area: "nat",
+    does: &[
+        "Inside and outside interfaces, either or both, on input or behind routing, with pools of \
+         addresses by table and from interfaces (`nat44 plugin enable`, `nat44 add address`, `set \
+         interface nat44`)",
+        "Static and identity mappings, twice-nat, load balancing with affinity, hairpinning, \
+         sessions of TCP, UDP, ICMP and other protocols, errors and fragments (`nat44 add static \
+         mapping`, `show nat44 sessions`)",
+        "Limits by table, timeouts by protocol, MSS clamping, workers with ranges of ports (`set \
+         nat timeout`, `set nat44 session limit`, `nat mss-clamping`)",
+    ],
+    spec: &["VPP's NAT44-ED", "RFC 4787", "RFC 5382", "RFC 5508"],
+    limits: &["No IPFIX, no syslog", "Translated packets don't take the super-path"],
     state: &[
         StateDef::of::<mapping::Mappings>(),
         StateDef::of::<state::Nat>(),
         StateDef::of::<state::Counters>(),
         StateDef::of::<flows::AllFlows>(),
         StateDef::of::<control::Control>(),
+        // Made first, so that they are still there when interfaces are forgotten; their plugin may
+        // be missing.
+        StateDef::of::<ip_reassembly::Users>(),
     ],
     nodes: &[
         NodeDef::of::<Enter<PreIn>>(),
@@ -137,6 +153,7 @@ pub static PLUGIN: Plugin = Plugin {
         ("clear nat44 ed sessions", "ends sessions"),
         ("nat ipfix logging", "refused: not built"),
         ("nat set logging level", "without effect"),
+        ("set nat frame-queue-nelts", "without effect"),
         ("set nat workers", "needs two workers: features/nat44-ed/src/tests/workers.rs"),
     ],
     ..Plugin::EMPTY

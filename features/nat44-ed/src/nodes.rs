@@ -245,7 +245,7 @@ impl<A: At, const SLOW: bool> Node for Translate<A, SLOW> {
 
     fn tick(&mut self, cx: &mut Cx<'_, false>) {
         // One node of a thread does it for all.
-        if A::PLACE == Place::In2Out && !SLOW && self.engine.tick(cx.now()) {
+        if A::PLACE == Place::In2Out && !SLOW && self.engine.tick((cx.now(), cx.turn)) {
             cx.again();
         }
     }

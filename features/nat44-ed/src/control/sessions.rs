@@ -101,7 +101,7 @@ pub fn retime(world: &World) {
 pub fn forget_clients(world: &World) {
     let all = world.get::<AllFlows>();
     world.on_threads(move |rt| {
-        if let Some(mut flows) = all.of(rt.thread()) {
+        if let Some(mut flows) = all.of(rt.thread(), &rt.reading()) {
             flows.forget_clients();
         }
     });
@@ -158,7 +158,8 @@ impl Control {
         let fib = world.get::<Fib<Ip4>>().find_table(name.vrf)?.0;
         let all = world.get::<AllFlows>();
         Ok(world.query(move |rt| {
-            let Some(mut flows) = all.of(rt.thread()) else { return 0 };
+            let (thread, turn) = (rt.thread(), rt.reading());
+            let Some(mut flows) = all.of(thread, &turn) else { return 0 };
             flows.remove_named(&name, fib)
         }))
     }
