@@ -106,6 +106,11 @@ impl Redirects {
             let why = "a redirect needs a path: `via …'";
             return Err(Error::usage(why).retval(retval::NO_PATHS_IN_ROUTE));
         }
+        let mut redirect = redirect;
+        if redirect.matched.is_empty() {
+            // A match without a byte has no words in commands.
+            redirect.matched.push(0);
+        }
         let bytes = padded(world, table, &redirect.matched)?;
         let key = (table, key(world, table, &bytes)?);
         let link = if redirect.v6 { Link::IP6 } else { Link::IP4 };
