@@ -90,6 +90,17 @@ pub fn no_table(index: u32) -> Error {
     Error::not_found(format!("there is no classifier table {index}")).retval(retval::NO_SUCH_TABLE)
 }
 
+/// Sessions of redirects are changed and deleted with these only: else they would be said to be
+/// there, and weren't.
+fn check_owner(table: &Table, key: &Key) -> Result<()> {
+    let session = table.sessions.value(key);
+    if !session.is_some_and(|session| matches!(session.action, Action::Redirect(_))) {
+        return Ok(());
+    }
+    let why = "the session is of a redirect";
+    Err(Error::failed(why).hint("`ip session redirect del' deletes both"))
+}
+
 /// The number of a next node: 16 bits, as sessions hold it.
 fn number(next: u32) -> u16 {
     u16::try_from(next).unwrap_or(GO_ON)
@@ -329,7 +340,8 @@ impl Classifier {
     /// the mask. Its hits are 0 then.
     ///
     /// # Errors
-    /// A table that isn't there (−65); a match of another length (−7); too many sessions (−162).
+    /// A table that isn't there (−65); a match of another length (−7); too many sessions (−162); a
+    /// session of a redirect, which no other kind may replace.
     pub fn add_session(
         &self,
         world: &World,
@@ -339,6 +351,9 @@ impl Classifier {
     ) -> Result<()> {
         let (table, key) = self.key_of(index, bytes)?;
         let SessionConfig { next, opaque, advance, action } = config;
+        if !matches!(action, ActionConfig::Redirect(_)) {
+            check_owner(&table, &key)?;
+        }
         self.links.note(world, number(next));
         let action = self.hold(world, action)?;
         let session = Session { next: number(next), opaque, advance, action };
@@ -360,8 +375,16 @@ impl Classifier {
     /// Deletes a session.
     ///
     /// # Errors
-    /// A table that isn't there (−65); a match of another length (−7); no such session (−6).
+    /// A table that isn't there (−65); a match of another length (−7); no such session (−6); a
+    /// session of a redirect.
     pub fn delete_session(&self, world: &World, index: u32, bytes: &[u8]) -> Result<()> {
+        let (table, key) = self.key_of(index, bytes)?;
+        check_owner(&table, &key)?;
+        self.delete_any_session(world, index, bytes)
+    }
+
+    /// The same, for the owner of a redirect too.
+    pub(crate) fn delete_any_session(&self, world: &World, index: u32, bytes: &[u8]) -> Result<()> {
         let (table, key) = self.key_of(index, bytes)?;
         let none = || {
             Error::not_found(format!("table {index} has no such session"))

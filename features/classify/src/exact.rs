@@ -177,6 +177,13 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         Ok(None)
     }
 
+    /// The value of a key, for control.
+    pub fn value(&self, key: &Key) -> Option<V> {
+        let _control = self.control();
+        let index = self.locate(key)?;
+        self.entries.read(index, |entry| entry.map(|entry| entry.value.clone()))
+    }
+
     /// Removes a key; returns the value that it had.
     pub fn remove(&self, key: &Key) -> Option<V> {
         let mut control = self.control();

@@ -143,8 +143,6 @@ pub static PLUGIN: Plugin = Plugin {
         ("/firewall/rules", "features/firewall/src/tests/policies.rs"),
     ],
     transient: &[
-        ("firewall begin", "opens a draft, which isn't saved"),
-        ("firewall abort", "forgets a draft"),
         ("clear firewall sessions", "ends sessions"),
         ("firewall explain", "answers a question"),
     ],

@@ -146,6 +146,7 @@ pub static PLUGIN: Plugin = Plugin {
     phases: &[config::SWITCH, config::POOLS],
     unmoved: &[
         ("/err/nat44-*", "features/nat44-ed/src/tests"),
+        ("/err/nat-pre-*", "features/nat44-ed/src/tests"),
         ("/nat44-ed/*", "features/nat44-ed/src/tests/sessions.rs"),
     ],
     transient: &[

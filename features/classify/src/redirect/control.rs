@@ -146,11 +146,7 @@ impl Redirects {
             return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
         };
         let classifier = world.get::<Classifier>();
-        let done = match classifier.delete_session(world, table, &bytes) {
-            // Somebody has deleted the session alone.
-            Err(e) if e.is(retval::NO_SUCH_ENTRY) => Ok(()),
-            done => done,
-        };
+        let done = classifier.delete_any_session(world, table, &bytes);
         classifier.let_table_go(table);
         old.tracked.release(world);
         world.note_config_change();

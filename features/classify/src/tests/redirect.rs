@@ -64,6 +64,22 @@ fn a_redirect_goes_with_the_interface_of_its_last_path() {
     assert_eq!(leaves(&mut rig, false, &to), None);
 }
 
+/// Commands of sessions neither replace nor delete the session of a redirect.
+#[suite::test]
+fn a_redirect_keeps_its_session() {
+    let (mut rig, to) = redirected(false);
+    let session = format!("table 0 match l3 ip4 dst {to}");
+    rig.cli(&format!("ip session redirect {session} via 10.0.1.2 p1"));
+    let plain = format!("classify session table-index 0 match l3 ip4 dst {to}");
+    for line in [format!("{plain} opaque-index 7"), format!("{plain} del")] {
+        let (_, why) = rig.refused(&line);
+        assert!(why.contains("the session is of a redirect"), "{line}: {why}");
+    }
+    assert_eq!(leaves(&mut rig, false, &to), Some(1));
+    rig.cli(&format!("ip session redirect del {session}"));
+    rig.cli(&format!("{plain} opaque-index 7"));
+}
+
 #[suite::test]
 fn clients_set_and_delete_redirects() {
     let (mut rig, to) = redirected(false);

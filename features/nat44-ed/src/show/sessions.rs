@@ -212,7 +212,6 @@ impl Counts {
 
 /// `show nat44 summary`.
 pub fn summary(w: &World, _: &Matches) -> Result<Output> {
-    control(w).read(|state| state.check())?;
     let (limits, most) = control(w).read(|state| {
         let most = state.enabled.map_or(0, |enabled| enabled.sessions);
         (state.limits.clone(), most)
