@@ -23,29 +23,13 @@ macro_rules! of_family {
     };
 }
 
-/// Arc and node of each feature of a kind.
-pub(crate) fn features(kind: Kind, v6: bool) -> &'static [(&'static str, &'static str)] {
-    match (kind, v6) {
-        (Kind::Full, false) => &[("ip4-unicast", "ip4-full-reassembly-feature")],
-        (Kind::Full, true) => &[("ip6-unicast", "ip6-full-reassembly-feature")],
-        (Kind::Shallow, false) => &[
-            ("ip4-unicast", "ip4-sv-reassembly-feature"),
-            ("ip4-multicast", "ip4-sv-reassembly-mcast-feature"),
-        ],
-        (Kind::Shallow, true) => &[
-            ("ip6-unicast", "ip6-sv-reassembly-feature"),
-            ("ip6-multicast", "ip6-sv-reassembly-mcast-feature"),
-        ],
-    }
-}
-
 /// Returns true if packets received on an interface are reassembled because an operator or a client
 /// wants it.
 pub fn is_enabled(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool) -> bool {
     if kind == Kind::Shallow {
         return users::is_chosen(world, sw_if, v6);
     }
-    let [(arc, node), ..] = features(kind, v6) else { return false };
+    let [(arc, node), ..] = kind.features(v6) else { return false };
     let on = |arc| world.features_of(arc, sw_if).contains(node);
     world.arc(arc).is_some_and(on)
 }
@@ -58,7 +42,7 @@ pub fn enable(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool, on: bool) -
     if kind == Kind::Shallow {
         return users::choose(world, sw_if, v6, on);
     }
-    for (arc, node) in features(kind, v6) {
+    for (arc, node) in kind.features(v6) {
         world.set_feature(arc, node, sw_if, on).map_err(Error::unsupported)?;
     }
     Ok(())

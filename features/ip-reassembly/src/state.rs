@@ -129,6 +129,22 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Arc and node of each feature of received packets.
+    pub fn features(self, v6: bool) -> &'static [(&'static str, &'static str)] {
+        match (self, v6) {
+            (Self::Full, false) => &[("ip4-unicast", "ip4-full-reassembly-feature")],
+            (Self::Full, true) => &[("ip6-unicast", "ip6-full-reassembly-feature")],
+            (Self::Shallow, false) => &[
+                ("ip4-unicast", "ip4-sv-reassembly-feature"),
+                ("ip4-multicast", "ip4-sv-reassembly-mcast-feature"),
+            ],
+            (Self::Shallow, true) => &[
+                ("ip6-unicast", "ip6-sv-reassembly-feature"),
+                ("ip6-multicast", "ip6-sv-reassembly-mcast-feature"),
+            ],
+        }
+    }
+
     /// Both.
     pub const ALL: [Self; 2] = [Self::Full, Self::Shallow];
 

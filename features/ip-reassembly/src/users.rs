@@ -2,7 +2,6 @@
 //! Users of shallow reassembly: operators and clients, and features that need the ports of
 //! fragments. It is enabled on an interface as long as one of them wants it.
 
-use crate::control::features;
 use crate::state::Kind;
 use cli::{Error, Result};
 use graph::{Deleted, Shared, SwIfIndex, World, filled};
@@ -66,7 +65,7 @@ impl Users {
         };
         let (was, is) = (before.any(Side::Input), after.any(Side::Input));
         if was != is {
-            for (arc, node) in features(Kind::Shallow, v6) {
+            for (arc, node) in Kind::Shallow.features(v6) {
                 set(arc, node, is)?;
             }
         }
