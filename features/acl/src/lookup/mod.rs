@@ -7,8 +7,8 @@
 //! row of bits, one for each rule. The rows of a packet's classes ANDed have the bits of the rules
 //! that match it, and the lowest bit is the first rule. A first word in each row has a bit for each
 //! further word that isn't zero, so most words are never read. Up to 64 rules have one word, and no
-//! classes of addresses ([`small`]). More rules than [`RULES`] would have too many bits; they are
-//! found by hashes ([`tuples`]).
+//! classes of addresses (`small`). More rules than `RULES` would have too many bits; they are
+//! found by hashes (`tuples`).
 
 mod bits;
 mod field;
