@@ -6,8 +6,11 @@ use std::collections::BTreeSet;
 /// Where a type of state is made known.
 const DECLARES: [&str; 2] = ["StateDef::of::<", "declare::<"];
 
-/// The state of a property of interfaces.
-const COLUMN: &str = "Column<";
+/// States of a type of their owner's: a property of interfaces, and what each thread has.
+const OF_A_TYPE: [&str; 2] = ["Column<", "PerThread<"];
+
+/// Traits of shared states, and of the types that they are of.
+const TRAITS: [&str; 3] = ["Shared for ", "Property for ", "ThreadState for "];
 
 /// The crate that a path (relative, `/`-separated) belongs to.
 fn package(path: &str) -> &str {
@@ -33,19 +36,18 @@ pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Ve
         let package = package(path);
         for declaration in DECLARES {
             for behind in content.split(declaration).skip(1).map(str::trim_start) {
-                let column =
-                    behind.split_once(COLUMN).filter(|(path, _)| !path.contains(['<', '>']));
+                let of_a_type = OF_A_TYPE.iter().filter_map(|state| behind.split_once(state));
+                let of_a_type = of_a_type.filter(|(path, _)| !path.contains(['<', '>']));
                 declared.insert((package, name(behind)));
-                declared.extend(column.map(|(_, of)| (package, name(of))));
+                declared.extend(of_a_type.map(|(_, of)| (package, name(of))));
             }
         }
         for line in content.lines().filter(|line| line.starts_with("impl")) {
-            let state = line.split_once("Shared for ");
-            let Some((_, of)) = state.or_else(|| line.split_once("Property for ")) else {
+            let Some((_, of)) = TRAITS.iter().find_map(|of| line.split_once(of)) else {
                 continue;
             };
             // For every type that is shared: what the framework itself says of them.
-            if !line.contains("AnyShared") {
+            if !line.contains("AnyShared") && !of.starts_with("PerThread<") {
                 made.push((path, package, name(of)));
             }
         }
@@ -83,6 +85,17 @@ mod tests {
         let list = ("features/a/src/lib.rs", "StateDef::of::<Column<x::Notes<Ip4>>>()");
         assert_eq!(undeclared([made, list]), [""; 0]);
         assert_eq!(undeclared([made]).len(), 1);
+    }
+
+    #[test]
+    fn a_state_of_each_thread_is_declared_by_its_type() {
+        let made = ("features/a/src/x.rs", "impl graph::ThreadState for Flows {\n");
+        let list = ("features/a/src/lib.rs", "StateDef::of::<PerThread<x::Flows>>()");
+        assert_eq!(undeclared([made, list]), [""; 0]);
+        assert_eq!(undeclared([made]).len(), 1);
+        let framework =
+            ("crates/graph/src/x.rs", "impl<T: ThreadState> Shared for PerThread<T> {\n");
+        assert_eq!(undeclared([framework]), [""; 0]);
     }
 
     #[test]

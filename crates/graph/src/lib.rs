@@ -41,6 +41,7 @@ mod longest_call;
 mod node;
 mod observe;
 mod order;
+mod per_thread;
 mod phase;
 mod plugin;
 mod process;
@@ -79,6 +80,7 @@ pub use node::{
 };
 pub use observe::Observer;
 pub use order::check_order;
+pub use per_thread::{PerThread, ThreadState};
 pub use phase::Phase;
 pub use plugin::{Exceptions, Needs, Plugin, Script};
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};

@@ -59,7 +59,7 @@ mod words;
 
 pub use context::Contexts;
 
-use ::graph::{Feature, NodeDef, Plugin, StateDef, rank};
+use ::graph::{Feature, NodeDef, PerThread, Plugin, StateDef, rank};
 use ::startup::StartupDef;
 use node::{AclNode, RoutedIn, RoutedOut, SwitchedIn, SwitchedOut};
 use wire::{Ip4, Ip6};
@@ -96,7 +96,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<settings::Settings>(),
         StateDef::of::<policy::Policies>(),
         StateDef::of::<context::Contexts>(),
-        StateDef::of::<session::AllSessions>(),
+        StateDef::of::<PerThread<session::ThreadSessions>>(),
         StateDef::of::<switched::Whitelists>(),
         StateDef::of::<control::Acls>(),
         StateDef::of::<macip::control::MacipAcls>(),

@@ -9,10 +9,9 @@ use crate::list::Direction;
 use crate::packet::{PacketUpper, Part, Tuple};
 use crate::settings::{Settings, Timeout};
 use crate::share::{SHARES, Shares};
-use graph::{Shared, ThreadIndex, World};
+use graph::{PerThread, ThreadIndex, ThreadState, World};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use sync::{PerThread, PerThreadGuard, Turn};
 use tables::{AgeList, Mixer, SessionKey, Sessions};
 use wire::{Address, Family, Ip4, Ip6, IpProtocol, TcpFlags};
 
@@ -459,24 +458,11 @@ impl Tracked for Ip6 {
     }
 }
 
-/// Sessions of all threads. Each thread uses its own alone.
-pub struct AllSessions(PerThread<ThreadSessions>);
-
-impl Shared for AllSessions {
-    fn make(world: &World) -> Self {
-        let of = |thread| ThreadSessions { ip4: Flows::new(thread), ip6: Flows::new(thread) };
-        Self(PerThread::new((0..world.threads()).map(|at| of(ThreadIndex(at as u16)))))
+impl ThreadState for ThreadSessions {
+    fn make(_: &World, thread: ThreadIndex) -> Self {
+        Self { ip4: Flows::new(thread), ip6: Flows::new(thread) }
     }
 }
 
-impl AllSessions {
-    /// The sessions of the calling thread; `None` for a caller that has them already.
-    #[inline(always)]
-    pub fn of<'a>(
-        &'a self,
-        thread: ThreadIndex,
-        turn: &'a Turn<'_>,
-    ) -> Option<PerThreadGuard<'a, ThreadSessions>> {
-        self.0.get(thread.at(), turn)
-    }
-}
+/// Sessions of all threads.
+pub type AllSessions = PerThread<ThreadSessions>;

@@ -66,7 +66,7 @@ mod values;
 mod verdict;
 mod zone;
 
-use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
+use ::graph::{Feature, FieldDef, NodeDef, PerThread, Plugin, StateDef, rank};
 use node::Firewall;
 use wire::{Ip4, Ip6};
 
@@ -94,7 +94,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<settings::Settings>(),
         StateDef::of::<judge::Rules>(),
         StateDef::of::<judge::AllSources>(),
-        StateDef::of::<session::AllSessions>(),
+        StateDef::of::<PerThread<session::ThreadSessions>>(),
         StateDef::of::<record::Records>(),
         StateDef::of::<log::Logs>(),
         StateDef::of::<control::Firewall>(),

@@ -92,9 +92,9 @@ pub enum Invalid {
 /// The outcome for a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It passes.
+    /// The segment passes.
     Pass,
-    /// It is dropped.
+    /// The segment is dropped as invalid.
     Drop(Invalid),
     /// It asks for another connection between the same ports: this one is over.
     Again,

@@ -72,7 +72,7 @@ pub enum Verdict {
     New(Option<u32>),
     /// A rule lets it pass without a session.
     Permit(Option<u32>),
-    /// It is dropped.
+    /// The packet is dropped, for this reason.
     Drop(Reason),
     /// A rule drops it, and its sender is told.
     Reject(Option<u32>),

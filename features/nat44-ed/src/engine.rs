@@ -66,7 +66,7 @@ pub enum Outcome {
     Slow,
     /// Its hops are used up.
     TimeExpired,
-    /// It is dropped.
+    /// The packet is dropped, for this reason.
     Drop(Reason),
 }
 

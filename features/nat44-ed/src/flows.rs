@@ -5,12 +5,11 @@ use crate::key::{End, Key};
 use crate::ports::Ports;
 use crate::session::{Change, OUTWARD, Session, SessionFlags};
 use crate::settings::{Settings, TICKS, Timeouts, tick};
-use graph::{Shared, ThreadIndex, World};
+use graph::{PerThread, ThreadIndex, ThreadState, World};
 use stats::Lane;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
-use sync::{PerThread, PerThreadGuard, Turn};
 use tables::{AgeList, Mixer, SessionKey, Sessions};
 use wire::IpProtocol;
 
@@ -381,24 +380,11 @@ impl Flows {
     }
 }
 
-/// Sessions of all threads. Each thread uses its own alone.
-pub struct AllFlows(PerThread<Flows>);
-
-impl Shared for AllFlows {
-    fn make(world: &World) -> Self {
-        let of = |at| Flows::new(world, ThreadIndex(at as u16));
-        Self(PerThread::new((0..world.threads()).map(of)))
+impl ThreadState for Flows {
+    fn make(world: &World, thread: ThreadIndex) -> Self {
+        Self::new(world, thread)
     }
 }
 
-impl AllFlows {
-    /// The sessions of the calling thread; `None` for a caller that has them already.
-    #[inline(always)]
-    pub fn of<'a>(
-        &'a self,
-        thread: ThreadIndex,
-        turn: &'a Turn<'_>,
-    ) -> Option<PerThreadGuard<'a, Flows>> {
-        self.0.get(thread.at(), turn)
-    }
-}
+/// Sessions of all threads.
+pub type AllFlows = PerThread<Flows>;

@@ -55,7 +55,7 @@ mod state;
 mod tests;
 mod trace;
 
-use ::graph::{Feature, NodeDef, Plugin, StateDef, rank};
+use ::graph::{Feature, NodeDef, PerThread, Plugin, StateDef, rank};
 use ::stats::Space;
 use entry::{
     Classify, Enter, HandoffClassify, HandoffIn, HandoffOut, HandoffOutput, PreIn, PreOut,
@@ -102,7 +102,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<mapping::Mappings>(),
         StateDef::of::<state::Nat>(),
         StateDef::of::<state::Counters>(),
-        StateDef::of::<flows::AllFlows>(),
+        StateDef::of::<PerThread<flows::Flows>>(),
         StateDef::of::<control::Control>(),
         // Made first, so that they are still there when interfaces are forgotten; their plugin may
         // be missing.

@@ -34,8 +34,11 @@ pub trait Edges: Next {
     fn of(reason: Reason) -> Self;
 }
 
-macro_rules! outward_edges {
-    ($(#[$doc:meta])* $name:ident, $slow:tt) => {
+macro_rules! edges {
+    (
+        $(#[$doc:meta])* $name:ident, $slow:tt
+        $(, $(#[$own:meta])* $edge:ident)*
+    ) => {
         $(#[$doc])*
         #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
         pub enum $name {
@@ -71,6 +74,7 @@ macro_rules! outward_edges {
             #[drop]
             #[counter("couldn't translate packet")]
             Untranslatable,
+            $($(#[$own])* $edge,)*
         }
 
         impl Edges for $name {
@@ -85,6 +89,7 @@ macro_rules! outward_edges {
                     Reason::NonSyn => Self::NonSyn,
                     Reason::IcmpType => Self::IcmpType,
                     Reason::Protocol => Self::Protocol,
+                    $(Reason::$edge => Self::$edge,)*
                     _ => Self::Untranslatable,
                 }
             }
@@ -92,50 +97,18 @@ macro_rules! outward_edges {
     };
 }
 
-outward_edges!(
+edges!(
     /// Edges of the nodes of users' packets.
     ToOutside, "nat44-ed-in2out-slowpath"
 );
-outward_edges!(
+edges!(
     /// Edges of the nodes of packets that leave.
     ToOutput, "nat44-ed-in2out-output-slowpath"
 );
 
-/// Edges of the nodes of the world's packets.
-#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ToInside {
-    #[next_feature]
-    Next,
-    #[next("nat44-ed-out2in-slowpath")]
-    Slow,
-    #[next("ip4-icmp-error", reason)]
-    #[counter("time_exceeded")]
-    /// time to live expired in front of the translation
-    Expired,
-    /// out of ports
-    #[drop]
-    #[counter("out of ports")]
-    OutOfPorts,
-    /// maximum sessions exceeded
-    #[drop]
-    #[counter("maximum sessions exceeded")]
-    TooMany,
-    /// non-SYN packet try to create session
-    #[drop]
-    #[counter("non-SYN packet try to create session")]
-    NonSyn,
-    /// unsupported ICMP type
-    #[drop]
-    #[counter("unsupported ICMP type")]
-    IcmpType,
-    /// unsupported protocol
-    #[drop]
-    #[counter("unsupported protocol")]
-    Protocol,
-    /// couldn't translate packet
-    #[drop]
-    #[counter("couldn't translate packet")]
-    Untranslatable,
+edges!(
+    /// Edges of the nodes of the world's packets.
+    ToInside, "nat44-ed-out2in-slowpath",
     /// no translation
     #[drop]
     #[counter("no translation")]
@@ -147,28 +120,8 @@ pub enum ToInside {
     /// hash table add failed
     #[drop]
     #[counter("hash table add failed")]
-    KeyTaken,
-}
-
-impl Edges for ToInside {
-    const SLOW: Self = Self::Slow;
-    const NEXT: Self = Self::Next;
-    const EXPIRED: Self = Self::Expired;
-
-    fn of(reason: Reason) -> Self {
-        match reason {
-            Reason::OutOfPorts => Self::OutOfPorts,
-            Reason::TooManySessions => Self::TooMany,
-            Reason::NonSyn => Self::NonSyn,
-            Reason::IcmpType => Self::IcmpType,
-            Reason::Protocol => Self::Protocol,
-            Reason::Untranslatable => Self::Untranslatable,
-            Reason::NoTranslation => Self::NoTranslation,
-            Reason::TcpClosed => Self::TcpClosed,
-            Reason::KeyTaken => Self::KeyTaken,
-        }
-    }
-}
+    KeyTaken
+);
 
 /// Packets of users.
 pub struct In2Out;

@@ -130,10 +130,7 @@ pub fn statics(w: &World, _: Nat44StaticMappingDump) -> Result<Vec<Nat44StaticMa
     let details = |mapping: StaticMapping| {
         let local = mapping.locals.first().copied();
         let end = local.map_or(End::NONE, |local| local.end);
-        let (addr, sw_if) = match mapping.external {
-            External::Address(addr) => (addr, None),
-            External::Interface(sw_if) => (Ipv4Addr::UNSPECIFIED, Some(sw_if)),
-        };
+        let (addr, sw_if) = mapping.external.parts();
         Nat44StaticMappingDetails {
             flags: flags_of(&mapping),
             local_ip_address: wire_ip(end.addr),
@@ -155,10 +152,7 @@ pub fn identities(
 ) -> Result<Vec<Nat44IdentityMappingDetails>> {
     let details = |mapping: StaticMapping| {
         let local = mapping.locals.first().copied();
-        let (addr, sw_if) = match mapping.external {
-            External::Address(addr) => (addr, None),
-            External::Interface(sw_if) => (Ipv4Addr::UNSPECIFIED, Some(sw_if)),
-        };
+        let (addr, sw_if) = mapping.external.parts();
         Nat44IdentityMappingDetails {
             flags: flags_of(&mapping),
             ip_address: wire_ip(addr),

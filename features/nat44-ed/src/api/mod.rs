@@ -61,7 +61,7 @@ msg::messages! {
     Nat44SetSessionLimit,
     /// Requests the settings.
     Nat44ShowRunningConfig,
-    /// The settings.
+    /// Limits, timeouts and modes in force.
     Nat44ShowRunningConfigReply,
     /// Adds addresses to a pool, or removes them.
     Nat44AddDelAddressRange,
@@ -73,19 +73,19 @@ msg::messages! {
     Nat44AddDelInterfaceAddr,
     /// Requests the interfaces whose address is in a pool.
     Nat44InterfaceAddrDump,
-    /// Such an interface.
+    /// An interface whose address is in a pool.
     Nat44InterfaceAddrDetails,
     /// Makes an interface one to users or to the world, or no longer.
     Nat44InterfaceAddDelFeature,
     /// Requests these interfaces.
     Nat44InterfaceDump,
-    /// Such an interface.
+    /// An interface to users or to the world.
     Nat44InterfaceDetails,
     /// Translates packets as they leave by an interface, or no longer.
     Nat44EdAddDelOutputInterface,
     /// Requests these interfaces.
     Nat44EdOutputInterfaceGet,
-    /// Such an interface.
+    /// An interface whose packets are translated as they leave.
     Nat44EdOutputInterfaceDetails,
     /// Adds a table whose users may send to other tables, or removes it.
     Nat44EdAddDelVrfTable,

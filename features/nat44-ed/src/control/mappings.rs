@@ -23,6 +23,16 @@ pub enum External {
     Interface(SwIfIndex),
 }
 
+impl External {
+    /// The address, unspecified for that of an interface, and the interface.
+    pub fn parts(self) -> (Ipv4Addr, Option<SwIfIndex>) {
+        match self {
+            Self::Address(addr) => (addr, None),
+            Self::Interface(sw_if) => (Ipv4Addr::UNSPECIFIED, Some(sw_if)),
+        }
+    }
+}
+
 /// A host inside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LocalHost {
@@ -99,10 +109,7 @@ impl StaticMapping {
 
     /// The key that it is found by: no two mappings have the same.
     fn external_key(&self) -> (Ipv4Addr, Option<SwIfIndex>, u16, u8) {
-        let (addr, sw_if) = match self.external {
-            External::Address(addr) => (addr, None),
-            External::Interface(sw_if) => (Ipv4Addr::UNSPECIFIED, Some(sw_if)),
-        };
+        let (addr, sw_if) = self.external.parts();
         (addr, sw_if, self.port, self.protocol.0)
     }
 
