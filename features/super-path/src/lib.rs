@@ -16,9 +16,9 @@
 //! neighbour, or into a link without layer-2 header, that takes it; or to the node that takes
 //! packets for us; or to the node of a feature. Any other packet goes on to `ethernet-input`.
 //!
-//! A feature of received packets with a [`net::Stage`] is run here, for a block of packets at once.
-//! For any other, packets go to its node, and come back in front of the next feature with a stage,
-//! or behind the last feature.
+//! A feature with a [`net::Stage`] is run here, for a block of packets at once. For any other
+//! feature of received packets, packets go to its node, and come back in front of the next feature
+//! with a stage, or behind the last feature.
 //!
 //! - **Doors.** The same code stands on other arcs under names of their own: on `tunnel-input-ip4`
 //!   and `-ip6` for packets out of tunnels, and last on `ip4-unicast` and `ip6-unicast` for packets
@@ -33,9 +33,10 @@
 //!   lookup, so that nothing is done twice. docs/add-a-stage.md shows how. `show super-path` names
 //!   the features that are visited. A feature on one of these arcs that would come after the
 //!   super-path is an error at start.
-//! - **Features of packets that leave.** Such packets get their layer-2 header here, and go where
-//!   `ip4-rewrite` would send them: to the first feature, or to the output node of an interface
-//!   with features.
+//! - **Features of packets that leave.** Stages of the first ones (ACLs, the MSS clamp) are run in
+//!   front of the new layer-2 header; packets that pass all features go straight to the transmit
+//!   node. Others get their header here, and go where `ip4-rewrite` would send them: to the feature
+//!   that has to handle them, or to the output node of an interface with features.
 //! - **Packets for us** go to the node of their protocol, or of their UDP port, if `ip4-local`
 //!   finds nothing to object (`ip::Local::taker`): so those for a tunnel reach its input node at
 //!   once.
@@ -121,8 +122,9 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     limits: &[
         "Routed packets in one buffer",
-        "Nodes of features are visited, except features of received packets with a stage: uRPF, \
-         MSS clamp, port ranges, ACLs, layer-3 cross-connects, bypasses of tunnels",
+        "Nodes of features are visited, except features with a stage: of received packets uRPF, \
+         MSS clamp, port ranges, ACLs, layer-3 cross-connects, bypasses of tunnels; of sent ones \
+         MSS clamp and ACLs",
         "Frames to groups and switched frames with tags take the graph",
     ],
     // Layer-2 switching may be missing.
