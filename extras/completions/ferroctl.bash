@@ -63,6 +63,16 @@ _ferroctl() {
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$raw")
         return
     fi
+    if [[ ${command[0]} == apply ]]; then
+        _ferroctl_plain "$raw"
+        compopt -o filenames 2>/dev/null
+        if [[ ${words[-1]} == -f || ${words[-1]} == --file ]]; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$plain")
+        else
+            mapfile -t COMPREPLY < <(compgen -W '-f --file --plan --confirmed' -- "$plain")
+        fi
+        return
+    fi
     _ferroctl_plain "$raw"
     mapfile -t found < <("${words[0]}" "${own[@]}" --complete "${command[*]:+${command[*]} }$plain" 2>/dev/null)
     # A command may stand in quotes as one word.

@@ -114,6 +114,96 @@ fn what_nobody_confirms_is_taken_back() {
     site.finish();
 }
 
+/// A file becomes the configuration in force while traffic goes on; all of it or nothing.
+#[test]
+fn a_file_becomes_the_configuration_in_force() {
+    let Some(lab) = lab::require(&["root", "ping"]) else { return };
+    let (dir, section) = place();
+    let site = Site::with(&lab, RouterKind::Ferrovia(0, Cable::Veth), &section);
+    let router = site.router();
+    router.script(
+        "set interface tag host-left west\nip table add 7\n\
+         ip route add table 7 10.7.0.0/16 via drop\n",
+    );
+    both_ways(&site, "traffic");
+    let before = router.run("show running-config");
+    let file = dir.path().join("wanted file");
+    let path = file.display().to_string();
+    let replace = |more: &str| format!("replace '{path}'{more}");
+    let apply = |options: &[&str]| {
+        let words = ["apply", "-f", &path].into_iter().chain(options.iter().copied());
+        let output = router.client().args(words).run();
+        (output.code, output.stdout, output.stderr)
+    };
+
+    // What is in force already.
+    std::fs::write(&file, &before).expect("written");
+    assert_eq!(router.run(&replace("")), format!("{path}: nothing to change\n"));
+    assert_eq!(apply(&[]), (Some(0), "nothing to change\n".into(), String::new()));
+
+    // One line less, three more: shown, then done, while pings go through.
+    let wanted = before.replace("set interface tag host-left west\n", "")
+        + "create loopback interface instance 3\n\
+           set interface state loop3 up\nset interface ip address loop3 10.33.0.1/24\n";
+    std::fs::write(&file, &wanted).expect("written");
+    let diff = router.run(&format!("show config diff file '{path}'"));
+    assert!(diff.starts_with(&format!("--- {path}\n+++ in force\n")), "{diff}");
+    assert!(diff.contains("\n+set interface tag host-left west\n"), "{diff}");
+    let plan = router.json(&replace(" plan"));
+    assert_eq!(plan["undo"][0]["line"], "set interface tag host-left west", "{plan}");
+    assert_eq!(plan["run"].as_array().map(Vec::len), Some(3), "{plan}");
+    let (status, text, _) = apply(&["--plan"]);
+    assert_eq!(status, Some(2));
+    assert!(text.contains("-set interface tag host-left west\n+create loopback"), "{text}");
+    assert_eq!(router.run("show running-config"), before, "nothing was changed");
+    std::thread::scope(|scope| {
+        let traffic = scope.spawn(|| site.left.host.pings("-c100 -i0.01", site.right.address));
+        let (status, text, error) = apply(&[]);
+        assert_eq!((status, error.as_str()), (Some(2), ""), "{text}");
+        assert!(text.ends_with("4 lines were run\n"), "{text}");
+        traffic.join().expect("every ping was answered");
+    });
+    let after = router.run("show running-config");
+    let lines = |text: &str| {
+        let mut lines: Vec<_> = text.lines().filter(|l| !l.starts_with('#')).collect();
+        lines.sort_unstable();
+        lines.join("\n")
+    };
+    assert_eq!(lines(&after), lines(&wanted));
+    assert_eq!(apply(&[]).0, Some(0), "twice is once");
+
+    // A line that can't be parsed, one that can't be run: nothing is changed.
+    for (line, why) in [
+        ("set interfase x", "1 wrong lines, nothing was changed"),
+        ("ip route add table 9 10.0.0.0/8 via drop", "there is no table 9"),
+    ] {
+        std::fs::write(&file, format!("{before}{line}\n")).expect("written");
+        let error = router.ctl(&replace("")).expect_err(line);
+        assert!(error.contains(why) && error.contains("nothing was changed"), "{line}: {error}");
+        assert_eq!(router.run("show running-config"), after, "{line}");
+        let (status, _, error) = apply(&[]);
+        assert!(status == Some(1) && error.contains(why), "{status:?} {error}");
+        assert_eq!(router.run("show config pending"), "nothing is pending\n");
+    }
+    assert_eq!(apply(&["--nothing"]).0, Some(1));
+    let missing = router.ctl("replace /nowhere/x").expect_err("there is no such file");
+    assert!(missing.contains("/nowhere/x"), "{missing}");
+
+    // Unless it is confirmed in time, the last saved version comes back.
+    std::fs::write(&file, &before).expect("written");
+    let error = router.ctl(&replace(" confirmed 10")).expect_err("nothing was saved yet");
+    assert!(error.contains("nothing was saved yet"), "{error}");
+    assert_eq!(router.run("show running-config"), after);
+    router.run("save");
+    let (status, text, _) = apply(&["--confirmed", "10"]);
+    assert!(status == Some(2) && text.contains("in 600 s"), "{text}");
+    assert_eq!(router.run("show running-config"), before);
+    router.run("set clock adjust 601");
+    eventually("the way back", || (router.run("show running-config") == after).then_some(()));
+    both_ways(&site, "traffic");
+    site.finish();
+}
+
 #[test]
 fn a_wrong_script_changes_nothing() {
     let Some(lab) = lab::require(&["root"]) else { return };

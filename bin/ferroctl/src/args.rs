@@ -9,6 +9,7 @@ pub const USAGE: &str = "usage: ferroctl [-s SOCKET] [-j] [COMMAND...]";
 
 const HELP: &str = "\
 usage: ferroctl [-s SOCKET] [-j] [COMMAND...]
+       ferroctl [-s SOCKET] [-j] apply -f FILE [--plan | --confirmed MINUTES]
 
 Runs COMMAND in the Ferrovia daemon. Without COMMAND: reads a script from standard input, checks all of it and runs it;
 on a terminal, starts a conversation with history, Tab and `?'.
@@ -18,13 +19,22 @@ on a terminal, starts a conversation with history, Tab and `?'.
   -h, --help           this text
   -V, --version        version
 
-Exit status: 0 all went well, 1 a command failed, 2 wrong arguments, 3 no daemon.
+`apply' makes the configuration in FILE the one in force, by the lines in which they differ: all of it or nothing.
+
+  -f, --file FILE      lines as `show running-config' writes them; the daemon reads the file
+  --plan               only show the lines
+  --confirmed MINUTES  go back to the last saved version unless `commit' follows in time
+
+Exit status: 0 all went well, 1 a command failed, 2 wrong arguments, 3 no daemon; of `apply': 0 nothing differed,
+2 something was changed or would be, 1 nothing was changed because of an error, 3 no daemon.
 ";
 
 /// The action that the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     Run(Args),
+    /// Make a file the configuration in force, by these arguments.
+    Apply(Args, Vec<String>),
     /// Print this and leave.
     Say(String),
     /// Print what the last word of a line can be, for completion in a shell.
@@ -48,6 +58,7 @@ impl Args {
     pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Action, String> {
         let mut args = args.into_iter();
         let mut complete = None;
+        let mut verb = true;
         let (mut socket, mut json, mut words) = (None, false, Vec::new());
         let text = |a: OsString| a.into_string().map_err(|a| format!("{a:?} is not UTF-8"));
         while let Some(arg) = args.next() {
@@ -66,7 +77,10 @@ impl Args {
                 Some("--complete") => {
                     complete = Some(text(args.next().ok_or("--complete needs a line")?)?);
                 }
-                Some("--") => break,
+                Some("--") => {
+                    verb = false;
+                    break;
+                }
                 Some(a) if a.starts_with("--socket=") => {
                     socket = Some(a["--socket=".len()..].into())
                 }
@@ -83,6 +97,10 @@ impl Args {
         let socket = socket.unwrap_or_else(default_socket);
         if let Some(line) = complete {
             return Ok(Action::Complete { socket, line });
+        }
+        if verb && words.first().is_some_and(|word| word == "apply") {
+            words.remove(0);
+            return Ok(Action::Apply(Self { socket, json, command: String::new() }, words));
         }
         Ok(Action::Run(Self { socket, json, command: words.join(" ") }))
     }
@@ -129,6 +147,10 @@ mod tests {
         assert_eq!(parse(&["--socket=/x", "-j", "show version"]), run("/x", true, "show version"));
         assert_eq!(parse(&["-s", "/x", "--", "-s"]), run("/x", false, "-s"));
         assert_eq!(parse(&["-s", "/x"]), run("/x", false, ""));
+        let apply = Args { socket: "/x".into(), json: true, command: String::new() };
+        let words = vec!["-f".into(), "x".into()];
+        assert_eq!(parse(&["-s", "/x", "-j", "apply", "-f", "x"]), Ok(Action::Apply(apply, words)));
+        assert_eq!(parse(&["-s", "/x", "--", "apply", "x"]), run("/x", false, "apply x"));
         assert!(parse(&["-s"]).is_err());
         assert!(parse(&["-x"]).is_err());
         assert!(matches!(parse(&["-h"]), Ok(Action::Say(_))));

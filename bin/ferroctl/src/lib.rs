@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 //! `ferroctl`: one command, a script from standard input, or a conversation with the daemon.
 
+mod apply;
 mod args;
 mod client;
 mod interactive;
@@ -33,6 +34,15 @@ pub fn main() -> ExitCode {
         Ok(Action::Say(text)) => {
             print!("{text}");
             return ExitCode::SUCCESS;
+        }
+        Ok(Action::Apply(args, words)) => {
+            return match apply::run(&args, words) {
+                Ok(status) => status.into(),
+                Err(e) => {
+                    eprintln!("ferroctl: {e}");
+                    NO_DAEMON.into()
+                }
+            };
         }
         Ok(Action::Complete { socket, line }) => {
             // Without a daemon there is nothing to offer, and a message would stand in the line

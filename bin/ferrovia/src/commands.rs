@@ -258,12 +258,7 @@ fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
     }
     let text = as_text(bytes).map_err(failed)?;
     // The daemon may read files that its caller may not: messages don't quote their content.
-    let may_read = match origin::current().map(|origin| origin.peer) {
-        Some(Peer::User(uid)) => uid == owner || Peer::User(uid).is_owner(),
-        Some(Peer::Host(_) | Peer::Unknown) => false,
-        // The daemon itself, at its start.
-        None => server::is_starting(),
-    };
+    let may_read = may_quote(owner);
     let expanded = macros::expand(&text).map_err(|(line, why)| {
         Error::failed(if may_read {
             format!("{name}:{line}: {why}")
@@ -276,6 +271,16 @@ fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
     } else {
         Output::discreet_script(name, expanded)
     })
+}
+
+/// True if a user's files may be quoted in messages to whoever runs the command.
+pub fn may_quote(owner: u32) -> bool {
+    match origin::current().map(|origin| origin.peer) {
+        Some(Peer::User(uid)) => uid == owner || Peer::User(uid).is_owner(),
+        Some(Peer::Host(_) | Peer::Unknown) => false,
+        // The daemon itself, at its start.
+        None => server::is_starting(),
+    }
 }
 
 /// The text of a regular file.

@@ -57,6 +57,11 @@ pub struct Change<W> {
     failed: Vec<(Action, Error)>,
     /// True once what differed after all was run is gone through again.
     again: bool,
+    /// True if the lines are only shown.
+    plan: bool,
+    /// At the end: the number of lines that were run, and of those in which the configuration in
+    /// force still differs from the target.
+    ended: (usize, usize),
     at: Phase,
     world: PhantomData<fn(W)>,
 }
@@ -151,6 +156,12 @@ impl<W: World> Change<W> {
         Self::at(name.into(), Phase::Read(reading))
     }
 
+    /// The same change, but its lines are shown instead of run.
+    pub fn plan(mut self) -> Self {
+        self.plan = true;
+        self
+    }
+
     fn at(name: String, at: Phase) -> Self {
         Self {
             name,
@@ -164,6 +175,8 @@ impl<W: World> Change<W> {
             done: Vec::new(),
             failed: Vec::new(),
             again: false,
+            plan: false,
+            ended: (0, 0),
             at,
             world: PhantomData,
         }
@@ -358,8 +371,13 @@ impl<W: World> Sequence<W> for Change<W> {
                 let gone =
                     some.into_iter().filter(|l| self.place(&l.text).is_none()).collect::<Vec<_>>();
                 self.undo.extend(gone);
-                if more { Phase::Undo(lines) } else { Phase::Run }
+                match (more, self.plan) {
+                    (true, _) => Phase::Undo(lines),
+                    (false, false) => Phase::Run,
+                    (false, true) => Phase::There(world.config_lines(), ByLine::default()),
+                }
             }
+            Phase::Run if self.plan => return Step::Done(self.planned()),
             Phase::Run => match self.run(tree, world) {
                 Some(step) => return step,
                 None if self.todo.is_none() => {

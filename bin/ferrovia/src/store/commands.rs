@@ -16,7 +16,7 @@ use super::file::{self, Store};
 use super::load::{self, Load};
 use super::save::{self, Unconfirmed};
 use super::stream::Commands;
-use super::{Body, pending, store, tech, until};
+use super::{Body, operator_path, pending, replace, store, tech, until};
 use crate::world::World;
 
 /// The commands of configurations.
@@ -32,9 +32,9 @@ impl<W: World> CommandTable<W> {
         "show running-config" => show_running;
         /// Save the configuration in force as the last version, or write it to a file
         "save", "[<file:string>]" => save;
-        /// Difference to the last saved version, or to another: lines that it lacks (+), lines that
-        /// it has besides (-)
-        "show config diff", "[<version:u32>]" => show_diff;
+        /// Difference to the last saved version, to another, or to a file: lines that it lacks (+),
+        /// lines that it has besides (-)
+        "show config diff", "[<version:u32>|file <file:string>]" => show_diff;
         /// The saved versions: 0 is the last one
         "show config history" => show_history;
         /// Lines of the saved configuration that wait for the host, failed, or weren't run yet
@@ -46,6 +46,10 @@ impl<W: World> CommandTable<W> {
         "clear config pending" => clear_pending;
         /// Go back to a saved version; `save' makes it the last one
         "rollback", "<version:u32>" => rollback;
+        /// Make the configuration in a file the one in force, by the lines in which they differ: all
+        /// of it or nothing; plan: only show these lines; confirmed: go back to the last saved
+        /// one unless `commit' follows in time
+        "replace", "<file:string> [plan|confirmed <minutes:1-10080>]" => replace::start;
         /// Save the configuration in force; confirmed: go back to the last saved one unless
         /// `commit' follows in time
         "commit", "[confirmed <minutes:1-10080>]" => commit;
@@ -79,8 +83,13 @@ fn save<W: World>(world: &W, m: &Matches) -> Result<Output> {
 }
 
 fn show_diff<W: World>(world: &W, m: &Matches) -> Result<Output> {
-    let number = m.get("version").unwrap_or(0);
-    let mut diff = Diff::new(world, store()?, number).map_err(m.at("version"))?;
+    let mut diff = match m.has("file") {
+        true => Diff::file(world, operator_path(m)?).map_err(m.at("file"))?,
+        false => {
+            let number = m.get("version").unwrap_or(0);
+            Diff::version(world, store()?, number).map_err(m.at("version"))?
+        }
+    };
     Ok(Output::record_while(move |world: &W, out: &mut Writer| diff.step(world, out)))
 }
 
@@ -251,9 +260,22 @@ fn rollback<W: World>(_: &W, m: &Matches) -> Result<Output> {
 }
 
 fn commit<W: World>(world: &W, m: &Matches) -> Result<Output> {
-    let Some(minutes) = m.get::<u64>("minutes") else {
-        return save::start(world, m, Some(Unconfirmed::suspend()));
-    };
+    match m.get("minutes") {
+        Some(minutes) => confirm_within(world, minutes, None),
+        None => save::start(world, m, Some(Unconfirmed::suspend())),
+    }
+}
+
+/// Goes back to the last saved version in so many minutes, unless `commit` comes first. The answer
+/// lists what is lost then; `run` is the number of lines that a change has just run.
+///
+/// # Errors
+/// Nothing was saved yet.
+pub(super) fn confirm_within<W: World>(
+    world: &W,
+    minutes: u64,
+    run: Option<usize>,
+) -> Result<Output> {
     let date = store()?.head(0, file::DATE)?;
     *until() = Some(world.now() + Duration::from_secs(minutes * 60));
     let unit = if minutes == 1 { "minute" } else { "minutes" };
@@ -261,9 +283,13 @@ fn commit<W: World>(world: &W, m: &Matches) -> Result<Output> {
         "back to what was saved {date} in {minutes} {unit}, unless `commit' comes first\n\
          not saved so far, and lost then:\n"
     ));
-    let mut unsaved = Diff::new(world, store()?, 0)?;
+    let mut unsaved = Diff::version(world, store()?, 0)?;
     Ok(Output::record_while(move |world: &W, out: &mut Writer| {
         if let Some(text) = text.take() {
+            if let Some(run) = run {
+                out.text(|out| *out += &format!("{run} lines were run\n"));
+                out.field("lines_run", run);
+            }
             out.text(|out| out.push_str(&text));
             out.field("rollback_in", minutes * 60);
             out.field("saved", date.as_str());

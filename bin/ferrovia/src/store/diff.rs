@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show config diff`.
 
+use std::path::PathBuf;
+
 use cli::{Result, Writer};
 use graph::{ConfigLine, ConfigLines};
 
@@ -9,13 +11,12 @@ use super::file::{self, Store};
 use super::stream::Commands;
 use crate::world::World;
 
-/// Difference between a saved version and the running configuration. Either may have a million
+/// Difference between a configuration in a file and the running one. Either may have a million
 /// lines, so nothing is kept but hashes.
 pub struct Diff {
-    number: u32,
-    date: String,
-    saved: Commands,
-    /// Running lines; from [`ReadPhase::Added`] on, only the lines that aren't saved.
+    other: Other,
+    commands: Commands,
+    /// Running lines; from [`ReadPhase::Added`] on, only the lines that the file lacks.
     running: ByLine<()>,
     lines: ConfigLines,
     at: ReadPhase,
@@ -23,12 +24,18 @@ pub struct Diff {
     any: bool,
 }
 
+/// What the running configuration is compared with.
+enum Other {
+    Version { number: u32, date: String },
+    File(String),
+}
+
 enum ReadPhase {
     /// Reads the running lines.
     Running,
-    /// Reads the saved version and writes lines that aren't running.
+    /// Reads the file and writes lines that aren't running.
     Removed,
-    /// Reads the running lines once more and writes the ones that aren't saved.
+    /// Reads the running lines once more and writes the ones that the file lacks.
     Added,
 }
 
@@ -37,22 +44,35 @@ impl Diff {
     ///
     /// # Errors
     /// It can't be read.
-    pub fn new<W: World>(world: &W, store: &Store, number: u32) -> Result<Self> {
-        Ok(Self {
-            number,
-            date: store.head(number, file::DATE)?,
-            saved: store.commands(number)?,
+    pub fn version<W: World>(world: &W, store: &Store, number: u32) -> Result<Self> {
+        let date = store.head(number, file::DATE)?;
+        Ok(Self::new(world, Other::Version { number, date }, store.commands(number)?))
+    }
+
+    /// The difference from an operator's file.
+    ///
+    /// # Errors
+    /// As for [`file::import`].
+    pub fn file<W: World>(world: &W, path: PathBuf) -> Result<Self> {
+        let (name, file) = (path.display().to_string(), file::import(&path)?);
+        Ok(Self::new(world, Other::File(name), Commands::new(file, path)))
+    }
+
+    fn new<W: World>(world: &W, other: Other, commands: Commands) -> Self {
+        Self {
+            other,
+            commands,
             running: ByLine::default(),
             lines: world.config_lines(),
             at: ReadPhase::Running,
             any: false,
-        })
+        }
     }
 
     /// Writes one line; returns true if there may be more.
     ///
     /// # Errors
-    /// The saved version can't be read.
+    /// The file can't be read.
     pub fn step<W: World>(&mut self, world: &W, out: &mut Writer) -> Result<bool> {
         let mut next = Vec::new();
         match self.at {
@@ -61,12 +81,17 @@ impl Diff {
                 next.iter().for_each(|line| self.running.insert(&line.text, ()));
                 if !more {
                     self.at = ReadPhase::Removed;
-                    out.field("version", self.number);
-                    out.field("date", self.date.as_str());
+                    match &self.other {
+                        Other::Version { number, date } => {
+                            out.field("version", *number);
+                            out.field("date", date.as_str());
+                        }
+                        Other::File(name) => out.field("file", name.as_str()),
+                    }
                     out.array("removed");
                 }
             }
-            ReadPhase::Removed => match self.saved.next()? {
+            ReadPhase::Removed => match self.commands.next()? {
                 Some(line) => {
                     if !self.running.remove(line) {
                         let line = line.to_string();
@@ -97,10 +122,13 @@ impl Diff {
 
     fn differs(&mut self, sign: char, line: String, out: &mut Writer) {
         let first = !std::mem::replace(&mut self.any, true);
-        let (number, date) = (self.number, &self.date);
         out.text(|text| {
             if first {
-                *text += &format!("--- version {number}, {date}\n+++ in force\n");
+                let other = match &self.other {
+                    Other::Version { number, date } => format!("version {number}, {date}"),
+                    Other::File(name) => name.clone(),
+                };
+                *text += &format!("--- {other}\n+++ in force\n");
             }
             *text += &format!("{sign}{line}\n");
         });

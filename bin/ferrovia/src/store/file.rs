@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +14,7 @@ use cli::script::Lines;
 use super::disk::{Disk, NewFile, System, dir_of, failed, sweep};
 use super::stream::Commands;
 use crate::build;
+use crate::commands::may_quote;
 use cli::Date;
 
 /// First line of a saved configuration.
@@ -43,7 +45,7 @@ const PIECE: usize = 256 << 10;
 /// Bytes that a header has at most.
 const HEADER: u64 = 4096;
 
-/// A saved version that is read piece by piece, since it may be large.
+/// A configuration that is read piece by piece, since it may be large.
 pub struct Reading {
     file: File,
     path: PathBuf,
@@ -51,12 +53,11 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Opens a file.
+    /// Reads an open file; its path stands in messages.
     ///
     /// # Errors
-    /// As for [`File::open`].
-    pub fn new(path: PathBuf) -> io::Result<Self> {
-        let file = File::open(&path)?;
+    /// Its size can't be had.
+    pub fn new(file: File, path: PathBuf) -> io::Result<Self> {
         let size = file.metadata()?.len();
         // Room for all of it, and for the read that finds the end: the text is not copied again.
         let bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + PIECE);
@@ -141,6 +142,21 @@ pub fn export(path: &Path, text: &str) -> Result<(), Error> {
     write(path, text.as_bytes(), OWNER)
 }
 
+/// Opens the configuration that an operator names. Its lines are quoted in answers, so it has to
+/// belong to the operator.
+///
+/// # Errors
+/// The system's; a file of another kind; a file of another user.
+pub fn import(path: &Path) -> Result<File, Error> {
+    let file = cli::open_regular(path).map_err(failed(path))?;
+    let owner = file.metadata().map_err(failed(path))?.uid();
+    if !may_quote(owner) {
+        let text = format!("{} belongs to another user", path.display());
+        return Err(Error::failed(text).hint("its lines would be shown: use a file of your own"));
+    }
+    Ok(file)
+}
+
 impl Store {
     /// Configurations are saved in `file`; `history` versions before it are kept.
     pub fn new(file: PathBuf, history: u32) -> Store {
@@ -175,7 +191,9 @@ impl Store {
     /// # Errors
     /// As [`Self::text`].
     pub fn reading(&self, number: u32) -> Result<Reading, Error> {
-        Reading::new(self.path(number)).map_err(|e| self.missing(number, e))
+        let path = self.path(number);
+        let reading = File::open(&path).and_then(|file| Reading::new(file, path));
+        reading.map_err(|e| self.missing(number, e))
     }
 
     /// Opens a version for reading command by command.

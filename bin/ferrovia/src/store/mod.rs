@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The configuration in force, and the saved ones: `show running-config`, `save`, `rollback`,
-//! `commit confirmed`.
+//! `commit confirmed`, `replace`.
 //!
 //! Plugins write the lines in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions,
 //! [`load`] runs one at the start, [`pending`] has its lines that aren't in force, [`change`] goes
-//! from one to another, [`tech`] gathers facts for support.
+//! from one to another, [`replace`] makes an operator's file the one in force, [`tech`] gathers facts for support.
 
 mod archive;
 mod by_line;
@@ -15,14 +15,16 @@ pub mod disk;
 pub mod file;
 pub mod load;
 pub mod pending;
+mod replace;
 mod save;
 mod stream;
 pub mod tech;
 
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cli::{Error, OutputPiece, Runner, Tree};
+use cli::{Error, Matches, OutputPiece, Runner, Tree};
 use graph::{ConfigLine, Phase};
 
 use crate::config::Config;
@@ -56,6 +58,15 @@ pub fn store() -> Result<&'static Store, Error> {
         Error::failed("there is no place for saved configurations: this user has no home directory")
             .hint("say one in startup.conf: config { file FILE }")
     })
+}
+
+/// The absolute path of the file that a command names as `file`.
+///
+/// # Errors
+/// The working directory is gone.
+fn operator_path(m: &Matches) -> Result<PathBuf, Error> {
+    let path = std::path::absolute(m.str("file"));
+    path.map_err(|e| Error::failed(e.to_string()).at(m.span("file")))
 }
 
 fn until() -> MutexGuard<'static, Option<Duration>> {

@@ -10,7 +10,7 @@ use cli::{Error, Matches, Output, OutputPiece, Result, Sequence, Step, Task, Tas
 use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
-use super::{Body, file, pending, store, until};
+use super::{Body, file, operator_path, pending, store, until};
 use crate::origin;
 use crate::world::World;
 
@@ -43,10 +43,7 @@ impl Drop for Unconfirmed {
 /// A bad file name; no place for saved configurations.
 pub fn start<W: World>(world: &W, m: &Matches, unconfirmed: Option<Unconfirmed>) -> Result<Output> {
     let file = match m.has("file") {
-        true => Some(
-            std::path::absolute(Path::new(m.str("file")))
-                .map_err(|e| Error::failed(e.to_string()).at(m.span("file")))?,
-        ),
+        true => Some(operator_path(m)?),
         false => {
             store()?;
             None

@@ -2,11 +2,47 @@
 //! Outcome of a change: reports, and the lines that are pending afterwards.
 
 use std::fmt::Write as _;
+use std::iter;
 
 use cli::{Error, Output, Tree, Writer};
+use graph::ConfigLine;
+use serde_json::json;
 
 use super::{Action, ByLine, Change, LISTED, PendingText, pending};
 use crate::world::World;
+
+/// Part of the answer to `replace FILE plan`.
+enum PlanPart {
+    Head(String),
+    Undo(ConfigLine),
+    Middle,
+    Run(String),
+    End,
+}
+
+impl PlanPart {
+    fn write(self, out: &mut Writer) {
+        match self {
+            PlanPart::Head(head) => {
+                out.text(|text| text.push_str(&head));
+                out.array("undo");
+            }
+            PlanPart::Undo(ConfigLine { text: line, undo, .. }) => {
+                out.text(|text| *text += &format!("-{line}\n"));
+                out.value(|| json!({ "line": line, "undo": undo }));
+            }
+            PlanPart::Middle => {
+                out.end();
+                out.array("run");
+            }
+            PlanPart::Run(line) => {
+                out.text(|text| *text += &format!("+{line}\n"));
+                out.value(|| line);
+            }
+            PlanPart::End => out.end(),
+        }
+    }
+}
 
 impl<W: World> Change<W> {
     /// Reports a change that was cancelled before this command.
@@ -54,8 +90,7 @@ impl<W: World> Change<W> {
         let mut text = format!("{}: {} failed, {} run", self.name, lines(wrong), lines(n));
         let missing = || self.target.iter().map(|span| &self.text[span.clone()]);
         let missing = || missing().filter(|line| !there.contains(line));
-        let mut failed =
-            self.failed.iter().map(|(it, error)| format!("`{}': {}", it.command(), error.brief()));
+        let mut failed = self.failures();
         let mut list = |what: &str, count: usize, all: &mut dyn Iterator<Item = String>| {
             if count > 0 {
                 // Writing to a String can't fail.
@@ -69,9 +104,40 @@ impl<W: World> Change<W> {
         Some(Error::new(first.kind(), text).retval(first.reason()))
     }
 
+    /// The lines that failed, each with its error.
+    pub fn failures(&self) -> impl Iterator<Item = String> {
+        self.failed.iter().map(|(it, error)| format!("`{}': {}", it.command(), error.brief()))
+    }
+
+    /// After the change: the number of lines that were run, and of those in which the configuration
+    /// in force still differs from the target, since the daemon writes them in other words.
+    pub fn ended(&self) -> (usize, usize) {
+        self.ended
+    }
+
+    /// Shows the lines of a change that isn't run.
+    pub(super) fn planned(&mut self) -> Output {
+        let undo = std::mem::take(&mut self.undo);
+        let run = self.todo.take().unwrap_or_default();
+        let text = match undo.len() + run.len() {
+            0 => format!("{}: nothing to change\n", self.name),
+            _ => format!("{}: {} to take back, {} to run\n", self.name, undo.len(), run.len()),
+        };
+        let run: Vec<_> = run.into_iter().map(|at| self.line(at).to_string()).collect();
+        let undo = undo.into_iter().rev().map(PlanPart::Undo);
+        let run = run.into_iter().map(PlanPart::Run);
+        let parts = iter::once(PlanPart::Head(text)).chain(undo);
+        let parts = parts.chain([PlanPart::Middle]).chain(run).chain([PlanPart::End]);
+        Output::record(parts, |_: &W, part, out: &mut Writer| {
+            part.write(out);
+            Ok(())
+        })
+    }
+
     pub(super) fn end(&mut self, more: usize, there: usize) -> Output {
         let less = self.places.len() - there;
         let n = self.done.len();
+        self.ended = (n, more + less);
         let mut text = match n {
             0 => format!("{}: nothing to change\n", self.name),
             1 => format!("{}: 1 line was run\n", self.name),

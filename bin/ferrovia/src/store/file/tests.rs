@@ -3,7 +3,6 @@ use super::super::disk::Call;
 use super::*;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt as _;
 
 /// A saved version.
 #[derive(Clone, Debug, PartialEq, Eq)]
