@@ -44,7 +44,7 @@ pub use mtu::{MtuKind, Mtus};
 pub use note::Note;
 pub use owner::{OwnUse, Owner};
 pub use sub::{SentBy, SubOf};
-pub use vlan::{FrameTags, SubFrames, Tags, Vlan, tag_bytes};
+pub use vlan::{FrameTags, SubFrames, Tags, VLAN_IDS, Vlan, tag_bytes};
 
 type Subscriber = Arc<dyn Fn(&World, IfEvent) + Send + Sync>;
 type MakeOutput = fn(&World, &NewOutput<'_>) -> Result<NodeIndex, Error>;

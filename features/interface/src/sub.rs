@@ -8,7 +8,7 @@ use cli::{
 };
 use graph::{Section, SwIfIndex, World};
 use msg::retval;
-use net::{Interface, Interfaces, SubFrames, SubInterface, Tags, Vlan};
+use net::{Interface, Interfaces, SubFrames, SubInterface, Tags, VLAN_IDS, Vlan};
 use std::ops::RangeInclusive;
 
 /// Sub-interfaces that are made in one turn of control.
@@ -45,7 +45,7 @@ fn vlan(m: &Matches, word: &str) -> Result<Vlan> {
     match m.str(word) {
         "any" => Ok(Vlan::Any),
         id => id.parse().map(Vlan::Id).map_err(|_| {
-            Error::parse(format!("`{id}' is no VLAN id: 1 to 4095, or `any'"))
+            Error::parse(format!("`{id}' is no VLAN id: 1 to 4094, or `any'"))
                 .at(m.span(word))
                 .retval(retval::INVALID_VLAN)
         }),
@@ -91,7 +91,7 @@ pub fn create(w: &World, m: &Matches) -> Result<Output> {
             "several sub-interfaces take the VLANs of their numbers, and no other words",
         ));
     }
-    if last > 4095 {
+    if last > u32::from(*VLAN_IDS.end()) {
         return Err(no_vlan(m, last));
     }
     Ok(Output::sequence(SubInterfaceRange { parent, ids: first..=last }))

@@ -7,7 +7,7 @@ use crate::bridge::Bridge;
 use buffer::Buffer;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use net::{BackboneRewrite, Column, Interfaces, TagRewrite};
+use net::{BackboneRewrite, Column, Interfaces, TagRewrite, VLAN_IDS};
 use wire::EtherType;
 
 /// Bytes of the header: two addresses, the backbone tag (4), the service instance tag (6).
@@ -97,7 +97,7 @@ impl Bridge {
     ///
     /// # Errors
     /// An interface that isn't there (−2) or isn't an Ethernet one (−71); an operation that there
-    /// is none of, a VLAN above 4095 or a service instance above 2²⁴ − 1 (−7); translation
+    /// is none of, a VLAN above 4094 or a service instance above 2²⁴ − 1 (−7); translation
     /// (−9).
     pub fn set_backbone_rewrite(
         &self,
@@ -119,8 +119,8 @@ impl Bridge {
             let why = format!("{} carries no Ethernet frames", interface.name);
             return Err(Error::unsupported(why).retval(retval::INVALID_INTERFACE));
         }
-        if wanted.op != TagRewrite::NONE && wanted.vlan > 4095 {
-            return invalid(format!("{} is no VLAN id", wanted.vlan));
+        if wanted.op != TagRewrite::NONE && wanted.vlan > *VLAN_IDS.end() {
+            return invalid(format!("{} is no VLAN id: at most 4094", wanted.vlan));
         }
         if wanted.op != TagRewrite::NONE && wanted.service > MAX_SERVICE {
             return invalid(format!(

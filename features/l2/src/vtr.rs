@@ -9,7 +9,9 @@ use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
 use cli::{Error, Result, retval};
 use graph::{Build, Cx, Node, SwIfIndex, ThreadIndex, World};
-use net::{Column, Interface, Interfaces, SubFrames, TAG, TagRewrite, Tagged, retag, tag_bytes};
+use net::{
+    Column, Interface, Interfaces, SubFrames, TAG, TagRewrite, Tagged, VLAN_IDS, retag, tag_bytes,
+};
 use std::fmt::Write;
 use std::sync::Arc;
 use wire::EtherType;
@@ -113,7 +115,7 @@ pub fn rewrites(world: &World, interface: &Interface) -> Option<Rewrites> {
 /// Compiles an operation for an interface.
 ///
 /// # Errors
-/// An operation that there is none of, or an id above 4095 (−7); more tags than frames of the
+/// An operation that there is none of, or an id above 4094 (−7); more tags than frames of the
 /// interface have, or ones that aren't known (−72); not an Ethernet interface (−71).
 pub fn compile(interface: &Interface, wanted: TagRewrite) -> Result<Rewrites> {
     if !interface.can_switch() {
@@ -123,8 +125,10 @@ pub fn compile(interface: &Interface, wanted: TagRewrite) -> Result<Rewrites> {
     let (pop, push) = counts(wanted.op).ok_or_else(|| {
         Error::parse(format!("there is no tag rewrite {}", wanted.op)).retval(retval::INVALID_VALUE)
     })?;
-    if let Some(id) = wanted.tags[..push].iter().find(|id| **id > 4095) {
-        return Err(Error::parse(format!("{id} is no VLAN id")).retval(retval::INVALID_VALUE));
+    if let Some(id) = wanted.tags[..push].iter().find(|id| **id > *VLAN_IDS.end()) {
+        return Err(
+            Error::parse(format!("{id} is no VLAN id: at most 4094")).retval(retval::INVALID_VALUE)
+        );
     }
     let own = match interface.sub.map(|sub| sub.frames) {
         Some(SubFrames::Tagged(tags)) => tags.on_wire(),
@@ -194,7 +198,7 @@ impl Bridge {
     ///
     /// # Errors
     /// An interface that isn't there (−2) or isn't an Ethernet one (−71); an operation that there
-    /// is none of, or an id above 4095 (−7); more tags than frames of the interface have, or
+    /// is none of, or an id above 4094 (−7); more tags than frames of the interface have, or
     /// ones that aren't known (−72).
     pub fn set_tag_rewrite(
         &self,

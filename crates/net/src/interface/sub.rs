@@ -5,7 +5,7 @@ use super::{
     FrameTags, IfKind, Interface, Interfaces, MtuKind, NewInterface, NewOutput, OwnUse, SubFrames,
     SubInterface,
 };
-use super::{Vlan, VlanTree};
+use super::{VLAN_IDS, Vlan, VlanTree};
 use crate::device::Device;
 use crate::event::IfEvent;
 use crate::tags::{SentTags, TAG};
@@ -299,10 +299,10 @@ fn check(frames: SubFrames) -> Result<(), Error> {
     let SubFrames::Tagged(tags) = frames else { return Ok(()) };
     let all = [Some(tags.outer), tags.inner];
     if let Some(Vlan::Id(id)) =
-        all.into_iter().flatten().find(|v| matches!(v, Vlan::Id(id) if !(1..=4095).contains(id)))
+        all.into_iter().flatten().find(|v| matches!(v, Vlan::Id(id) if !VLAN_IDS.contains(id)))
     {
         return Err(
-            Error::parse(format!("{id} is no VLAN id: 1 to 4095 are")).retval(retval::INVALID_VLAN)
+            Error::parse(format!("{id} is no VLAN id: 1 to 4094")).retval(retval::INVALID_VLAN)
         );
     }
     if tags.exact && tags.exact_bytes().is_none() {

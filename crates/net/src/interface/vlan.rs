@@ -7,16 +7,21 @@
 
 use crate::tags::TAG;
 use graph::SwIfIndex;
+use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use wire::{EtherType, MacAddr};
+
+/// Ids that a VLAN may have. 0 marks a tag without a VLAN, and 4095 is reserved (IEEE 802.1Q-2022,
+/// table 9-2).
+pub const VLAN_IDS: RangeInclusive<u16> = 1..=4094;
 
 /// The VLAN id that a tag must have to match.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Vlan {
     /// Any.
     Any,
-    /// This one, 1 to 4095.
+    /// This one, of [`VLAN_IDS`].
     Id(u16),
 }
 
@@ -228,7 +233,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn vlan() -> impl Strategy<Value = Vlan> {
-        prop_oneof![Just(Vlan::Any), (1..4u16).prop_map(Vlan::Id), Just(Vlan::Id(4095))]
+        prop_oneof![Just(Vlan::Any), (1..4u16).prop_map(Vlan::Id), Just(Vlan::Id(4094))]
     }
 
     fn frames() -> impl Strategy<Value = SubFrames> {

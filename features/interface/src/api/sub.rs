@@ -7,7 +7,7 @@ use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{Messages, Module, retval};
 use net::api::InterfaceIndex;
-use net::{Interfaces, SubFrames, SubInterface, Tags, Vlan};
+use net::{Interfaces, SubFrames, SubInterface, Tags, VLAN_IDS, Vlan};
 
 /// Sub-interfaces: a part of the module `interface`.
 pub static API: Module<World> = Module::core("interface", messages);
@@ -15,12 +15,11 @@ pub static API: Module<World> = Module::core("interface", messages);
 fn messages(m: &mut Messages<World>) {
     m.call(|w, r: CreateVlanSubif| {
         let parent = r.sw_if_index.existing(w)?;
-        let id = u16::try_from(r.vlan_id).ok().filter(|id| (1..=4095).contains(id)).ok_or_else(
-            || {
-                Error::parse(format!("there is no VLAN {}: 1 to 4095", r.vlan_id))
+        let id =
+            u16::try_from(r.vlan_id).ok().filter(|id| VLAN_IDS.contains(id)).ok_or_else(|| {
+                Error::parse(format!("there is no VLAN {}: 1 to 4094", r.vlan_id))
                     .retval(retval::INVALID_VLAN)
-            },
-        )?;
+            })?;
         let new = SubInterface { id: id.into(), frames: sub::one_vlan(id) };
         w.get::<Interfaces>().create_sub(w, parent, new).map_err(|error| {
             // As in VPP: only tags that another number has are an invalid registration.

@@ -19,7 +19,7 @@ fn frames_leave_with_the_tags() {
     let (mut bench, parent, tree) = bench();
     let cases: [(&str, &str, &[u8]); 4] = [
         ("100", "t0.100", &[0x81, 0, 0, 100]),
-        ("4095", "t0.4095", &[0x81, 0, 0xf, 0xff]),
+        ("4094", "t0.4094", &[0x81, 0, 0xf, 0xfe]),
         ("7 dot1q 9 inner-dot1q 300 exact-match", "t0.7", &[0x81, 0, 0, 9, 0x81, 0, 1, 0x2c]),
         ("8 dot1ad 9 inner-dot1q 300 exact-match", "t0.8", &[0x88, 0xa8, 0, 9, 0x81, 0, 1, 0x2c]),
     ];
@@ -121,7 +121,7 @@ fn they_follow_their_parent() {
         "create sub-interfaces wan 0",
         "create sub-interfaces wan 10",
         "create sub-interfaces wan 20 dot1q 10",
-        "create sub-interfaces wan 20 dot1q 4096",
+        "create sub-interfaces wan 20 dot1q 4095",
         "create sub-interfaces wan 20 dot1q 0",
         "create sub-interfaces wan 20 dot1q x",
         "create sub-interfaces wan 20 untagged",
@@ -156,7 +156,7 @@ fn messages_make_and_delete_them() {
     let vlan = |vlan_id| CreateVlanSubif { sw_if_index: parent, vlan_id };
     let first = client.call(vlan(100)).expect("made").sw_if_index;
     assert_eq!(client.call(vlan(100)).err(), Some(-56), "the number is there");
-    for id in [0, 4096, 70000] {
+    for id in [0, 4095, 70000] {
         assert_eq!(client.call(vlan(id)).err(), Some(-55));
     }
     assert_eq!(
@@ -182,7 +182,7 @@ fn messages_make_and_delete_them() {
     );
     assert_eq!(client.call(sub(6, SubIfFlags::NO_TAGS, 0, 0)).err(), Some(-1));
     assert_eq!(client.call(sub(6, SubIfFlags(0), 0, 0)).err(), Some(-7));
-    assert_eq!(client.call(sub(6, SubIfFlags::ONE_TAG, 4096, 0)).err(), Some(-55));
+    assert_eq!(client.call(sub(6, SubIfFlags::ONE_TAG, 4095, 0)).err(), Some(-55));
     // The number may be 0, in commands as in messages.
     let zero = client.call(sub(0, exact, 7, 8)).expect("made").sw_if_index;
     let line = "create sub-interfaces t0 0 dot1q 7 inner-dot1q 8 exact-match";

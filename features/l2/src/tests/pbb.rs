@@ -132,12 +132,12 @@ fn rewrites_that_cant_be_are_refused() {
     };
     let mut client = rig.bench.api();
     for (sw_if, op, vlan, service, want) in [
-        (port, 2, 4095, 0xff_ffff, Ok(())),
+        (port, 2, 4094, 0xff_ffff, Ok(())),
         (port, 4, 0, 0, Ok(())),
         (port, 7, 1, 1, Err(-9)),
         (port, 1, 1, 1, Err(-7)),
         (port, 9, 1, 1, Err(-7)),
-        (port, 2, 4096, 1, Err(-7)),
+        (port, 2, 4095, 1, Err(-7)),
         (port, 2, 1, 0x100_0000, Err(-7)),
         (99, 2, 1, 1, Err(-2)),
         (0, 2, 1, 1, Err(-71)),

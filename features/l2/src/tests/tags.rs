@@ -138,7 +138,7 @@ fn rewrites_that_cant_be_are_refused() {
         ("p0.100 pop 2", -72),
         ("p0.1 pop 1", -72),
         ("p0.2 pop 2", -72),
-        ("p0.100 push dot1q 4096", -7),
+        ("p0.100 push dot1q 4095", -7),
         ("local0 push dot1q 5", -71),
     ] {
         assert_eq!(rig.refused(&format!("set interface l2 tag-rewrite {line}")).0, want, "{line}");
@@ -181,9 +181,9 @@ proptest! {
     fn what_comes_in_leaves_as_it_came(
         op in 0..9u32,
         dot1q: bool,
-        ids in (1..4096u16, 1..4096u16),
-        own in (any::<bool>(), 1..4096u16, 1..4096u16),
-        more in prop::collection::vec(1..4096u16, 0..3),
+        ids in (1..4095u16, 1..4095u16),
+        own in (any::<bool>(), 1..4095u16, 1..4095u16),
+        more in prop::collection::vec(1..4095u16, 0..3),
     ) {
         let mut bench = Bench::new(PLUGINS);
         let world = bench.world.clone();
