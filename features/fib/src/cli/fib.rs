@@ -70,8 +70,10 @@ fn flow<F: Net>(fib: &Fib<F>, table: TableIndex) -> Vec<&'static str> {
 pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let fib = w.get::<Fib<F>>();
     let mut chosen = fib.list_tables();
-    let one = m.has("prefix") || m.has("address");
-    if m.has("table") || one && !m.has("index") {
+    let inside = m.flag("longer-prefixes").then(|| prefix::<F>(m, "prefix")).transpose()?;
+    let via = m.opt::<IpAddr>("nexthop")?;
+    let one = inside.is_none() && (m.has("prefix") || m.has("address"));
+    if m.has("table") || (one || inside.is_some()) && !m.has("index") {
         let index = table_of::<F>(w, m, "table")?;
         chosen.retain(|t| t.index == index);
     }
@@ -86,6 +88,10 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
         return Ok(lookup_memory(w, fib, chosen));
     }
     let (summary, detailed) = (m.flag("summary"), m.flag("detail"));
+    if summary && via.is_some() {
+        let error = Error::usage("`summary' counts prefixes, whatever their next hops are");
+        return Err(error.at(m.span("nexthop")));
+    }
     let mut only = match chosen.first() {
         Some(table) if one && !summary => Some(one_route(&fib, m, table.index)?),
         _ => None,
@@ -96,9 +102,13 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
         let parts: Box<dyn Iterator<Item = Part<F>>> = match only.take() {
             Some(route) => Box::new([Part::Route(route)].into_iter()),
             None if summary => {
-                Box::new(prefixes(&of, table.index).map(Part::Prefixes).chain([Part::Lengths]))
+                let some = prefixes(&of, table.index).map(move |some| within::<F>(some, inside));
+                Box::new(some.map(Part::Prefixes).chain([Part::Lengths]))
             }
-            None => Box::new(routes(&of, table.index).map(Part::Route)),
+            None => Box::new(within_table(&of, table.index, inside).map(move |route| {
+                let route = route.filter(|route| via.is_none_or(|via| leads_to(route, via)));
+                route.map_or(Part::None, Part::Route)
+            })),
         };
         [Part::Table(table)].into_iter().chain(parts).chain([Part::End])
     });
@@ -131,6 +141,7 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
                 some.iter().for_each(|prefix| lengths[usize::from(prefix.len())] += 1)
             }
             Part::Lengths => write_lengths(std::mem::replace(&mut lengths, [0; 129]), out),
+            Part::None => {}
             Part::End => {
                 out.end();
                 out.end();
@@ -138,6 +149,42 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
         }
         Ok(())
     }))
+}
+
+/// The prefixes that another one covers, or all.
+fn within<F: Net>(
+    mut prefixes: Vec<Prefix<F::Addr>>,
+    inside: Option<Prefix<F::Addr>>,
+) -> Vec<Prefix<F::Addr>> {
+    prefixes.retain(|prefix| inside.is_none_or(|inside| inside.covers(prefix)));
+    prefixes
+}
+
+/// The routes of a table that a prefix covers, or all. `None` after some that it doesn't cover, so
+/// that other work isn't kept waiting.
+fn within_table<F: Net>(
+    fib: &Arc<Fib<F>>,
+    table: TableIndex,
+    inside: Option<Prefix<F::Addr>>,
+) -> Box<dyn Iterator<Item = Option<RouteInfo<F>>>> {
+    if inside.is_none() {
+        return Box::new(routes(fib, table).map(Some));
+    }
+    let of = fib.clone();
+    Box::new(prefixes(fib, table).flat_map(move |some| {
+        let of = of.clone();
+        let found = within::<F>(some, inside).into_iter();
+        found.map(move |prefix| of.route(table, prefix)).chain([None])
+    }))
+}
+
+/// True if a route's packets go to this next hop, directly or by another route.
+fn leads_to<F: Net>(route: &RouteInfo<F>, via: IpAddr) -> bool {
+    let paths = route.sources.first().into_iter().flat_map(|source| &source.paths);
+    paths.into_iter().any(|(path, _)| match path.kind {
+        PathKind::Neighbor { nexthop, .. } | PathKind::Recursive { nexthop, .. } => nexthop == via,
+        _ => false,
+    })
 }
 
 /// Memory of the lookup structures.
@@ -167,6 +214,8 @@ enum Part<F: Net> {
     /// Some prefixes, which are counted by length.
     Prefixes(Vec<Prefix<F::Addr>>),
     Lengths,
+    /// Routes that weren't asked for.
+    None,
     End,
 }
 

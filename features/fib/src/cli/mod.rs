@@ -18,7 +18,7 @@ const ROUTE: &str = concat!(
     "}... | drop] | add file <file:string>"
 );
 
-const FIB: &str = "[mtrie|memory] [summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]";
+const FIB: &str = "[mtrie|memory] [summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> [longer-prefixes] | <address:ip>}] [via <nexthop:ip>] [summary] [detail]";
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Add or delete a route, or `count' routes to networks one behind the other; or add those of a
@@ -34,9 +34,11 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "show ip table", "[<table:u32>]" => fib::tables::<Ip4>;
     /// IPv6 route tables
     "show ip6 table", "[<table:u32>]" => fib::tables::<Ip6>;
-    /// Routes; with a prefix the sources of the route, with an address the route that packets take
+    /// Routes; with a prefix the sources of the route, with an address the route that packets take;
+    /// longer-prefixes: all routes inside of the prefix; via: routes that lead to this next hop
     "show ip fib", FIB => fib::show::<Ip4>;
-    /// Routes; with a prefix the sources of the route, with an address the route that packets take
+    /// Routes; with a prefix the sources of the route, with an address the route that packets take;
+    /// longer-prefixes: all routes inside of the prefix; via: routes that lead to this next hop
     "show ip6 fib", FIB => fib::show::<Ip6>;
     /// Routes to link-local addresses: each link has its own; with a prefix who set it, with an
     /// address what it takes

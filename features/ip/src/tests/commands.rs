@@ -9,6 +9,41 @@ fn refused(bench: &mut Bench, line: &str) -> String {
     bench.cli(line).expect_err(line).to_string()
 }
 
+/// The prefixes that a command shows.
+fn shown(bench: &mut Bench, line: &str) -> Vec<String> {
+    let text = bench.cli(&format!("{line} -j")).expect(line);
+    let tables: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let routes = tables.as_array().into_iter().flatten().flat_map(|t| t["routes"].as_array());
+    routes.flatten().filter_map(|route| route["prefix"].as_str()).map(String::from).collect()
+}
+
+#[suite::test]
+fn routes_inside_a_prefix_and_by_next_hop() {
+    let mut bench = router();
+    for line in [
+        "ip route add 40.0.0.0/8 via 10.0.2.3",
+        "ip route add 40.1.0.0/16 via 10.0.2.2",
+        "ip route add 40.1.2.0/24 via 10.0.2.3 via 10.0.2.2",
+        "ip route add 41.0.0.0/8 via 10.0.2.2",
+        "ip route add 42.0.0.0/8 drop",
+    ] {
+        bench.cli(line).expect(line);
+    }
+    let inside = "show ip fib 40.0.0.0/8 longer-prefixes";
+    assert_eq!(shown(&mut bench, inside), ["40.0.0.0/8", "40.1.0.0/16", "40.1.2.0/24"]);
+    let via = format!("{inside} via 10.0.2.3");
+    assert_eq!(shown(&mut bench, &via), ["40.0.0.0/8", "40.1.2.0/24"]);
+    let via = "show ip fib via 10.0.2.2";
+    let all = shown(&mut bench, via);
+    assert_eq!(all, ["10.0.2.2/32", "20.0.0.0/8", "40.1.0.0/16", "40.1.2.0/24", "41.0.0.0/8"]);
+    // A prefix needs no route of its own.
+    assert_eq!(shown(&mut bench, "show ip fib 40.0.0.0/9 longer-prefixes").len(), 2);
+    assert!(shown(&mut bench, "show ip fib 43.0.0.0/8 longer-prefixes").is_empty());
+    let counts = bench.cli("show ip fib 40.0.0.0/8 longer-prefixes summary").expect("shown");
+    assert!(counts.ends_with("                24               1\n"), "{counts}");
+    assert!(refused(&mut bench, "show ip fib via 10.0.2.2 summary").contains("next hops"));
+}
+
 #[suite::test]
 fn routes_come_and_go() {
     let mut bench = router();
