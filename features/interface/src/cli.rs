@@ -4,8 +4,8 @@
 use cli::Command;
 use graph::World;
 
-use crate::names::chosen;
-use crate::{address, clear, hardware, rx, set, show, sub, tx};
+use crate::names::{by_name, chosen};
+use crate::{address, brief, clear, hardware, rx, set, show, sub, tx};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// State, MTU and counters of interfaces, by name or by number
@@ -14,6 +14,12 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Addresses of interfaces
     "show interface address",
     "[<interface:interface>]..." => |w, m| address::show(w, chosen(w, m)?);
+    /// A line for each interface: state, link, addresses, MTU, packets a second over half a second,
+    /// drops
+    "show interface brief", "[<interface:interface>]..." => |w, m| {
+        let only = chosen(w, m)?;
+        brief::show(w, if only.is_empty() { by_name(w) } else { only })
+    };
     /// Features enabled on interfaces, arc by arc, in order
     "show interface features",
     "[<interface:interface>]..." => |w, m| show::features(w, chosen(w, m)?);

@@ -21,6 +21,7 @@
 
 mod address;
 mod api;
+mod brief;
 mod chosen;
 mod clear;
 mod cli;

@@ -117,6 +117,23 @@ fn words_behind_an_interface_mean_what_they_mean_before_it() {
 }
 
 #[suite::test]
+fn a_line_for_each_interface_has_what_is_asked_first() {
+    let (mut bench, _) = two();
+    let prefix = "10.0.0.1/24".parse().expect("a prefix");
+    bench.world.get::<Addresses<Ip4>>().add(&bench.world, SwIfIndex(1), prefix).expect("added");
+    let counters = bench.world.get::<IfCounters>();
+    counters.drops.lane(0).add(1, 5);
+    let text = bench.cli("show interface brief").expect("shown");
+    let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(lines[0][..4], ["Name", "Admin", "Link", "Addresses"]);
+    assert_eq!(lines[1][..3], ["host-vpp1out", "up", "up"]);
+    assert_eq!(lines[3], ["t0", "down", "up", "10.0.0.1/24", "1500", "0", "0", "5"], "{text}");
+    let json = bench.cli("show interface brief t0 -j").expect("shown");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json[0]["addresses"][0], "10.0.0.1/24", "{json}");
+}
+
+#[suite::test]
 fn devices_show_their_queues_and_threads() {
     let (bench, tree) = two();
     let want = "              Name                Idx   Link  Hardware
