@@ -113,7 +113,7 @@ impl<F: Net> PathMtus<F> {
             return wrong(format!("a path MTU of {mtu} is too small: at least {}", F::MIN_MTU));
         }
         if to.multicast() || to == F::Addr::ZERO {
-            return wrong(format!("{to} is no address of one host"));
+            return wrong(wire::not_one_host(to));
         }
         let at = (table, to);
         let is_known =

@@ -180,7 +180,7 @@ fn ends<F: Icmp>(
     selection: SourceSelection,
 ) -> Result<(TableIndex, F::Addr), Error> {
     if !F::is_host(to, &[]) {
-        let why = format!("{to} is no address of one host");
+        let why = wire::not_one_host(to);
         return Err(Error::unsupported(why).retval(retval::INVALID_DST_ADDRESS));
     }
     let on_link = F::IS_V6 && to.link_local();

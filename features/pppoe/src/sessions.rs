@@ -138,10 +138,10 @@ impl Sessions {
             return Err(invalid(format!("no session has the identifier {session}")));
         }
         if mac.is_multicast() || mac.is_zero() {
-            return Err(invalid(format!("{mac} is no address of one host")));
+            return Err(invalid(wire::not_one_station(mac)));
         }
         if address.is_multicast() || address.is_unspecified() {
-            return Err(invalid(format!("{address} is no address of one host")));
+            return Err(invalid(wire::not_one_host(address)));
         }
         let same = self.all().by_client.get(&(mac, session)).copied();
         let interfaces = world.get::<Interfaces>();

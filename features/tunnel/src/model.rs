@@ -67,7 +67,7 @@ impl TunnelEndpoints {
     /// An address that isn't (−57).
     pub fn check_local(&self) -> Result<()> {
         if self.local.is_multicast() || self.local.is_unspecified() {
-            let why = format!("{} is no address of one host", self.local);
+            let why = wire::not_one_host(self.local);
             return Err(Error::parse(why).retval(retval::INVALID_SRC_ADDRESS));
         }
         Ok(())

@@ -92,8 +92,7 @@ impl Interfaces {
     /// interface that another one owns, as its owner decides; the device's error.
     pub fn set_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         if mac.is_multicast() || mac == MacAddr::ZERO {
-            return Err(Error::parse(format!("{mac} is no address of one host"))
-                .retval(retval::INVALID_VALUE));
+            return Err(Error::parse(wire::not_one_station(mac)).retval(retval::INVALID_VALUE));
         }
         self.give_mac(world, sw_if, mac)
     }

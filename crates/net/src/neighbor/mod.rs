@@ -164,12 +164,10 @@ impl Neighbors {
         // learned MAC address can't be a group (RFC 1812 3.3.2).
         let is_group = new.mac.is_broadcast() || new.mac.is_multicast() && !new.is_static;
         if is_group || new.mac.is_zero() {
-            return Err(Error::parse(format!("{} is no address of one station", new.mac))
-                .retval(retval::INVALID_VALUE));
+            return Err(Error::parse(wire::not_one_station(new.mac)).retval(retval::INVALID_VALUE));
         }
         if new.ip.is_multicast() || new.ip.is_unspecified() {
-            return Err(Error::parse(format!("{} is no address of one host", new.ip))
-                .retval(retval::INVALID_VALUE));
+            return Err(Error::parse(wire::not_one_host(new.ip)).retval(retval::INVALID_VALUE));
         }
         let ip6 = new.ip.is_ipv6();
         let old = self.table(ip6).get(new.key());

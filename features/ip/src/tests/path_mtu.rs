@@ -57,7 +57,7 @@ fn a_path_may_take_less_than_its_link() {
     assert!(bench.cli("show ip pmtu -j").expect("shown").contains("fe80::2"));
     for (line, part) in [
         ("ip path-mtu 3000::1 1279", "at least 1280"),
-        ("ip path-mtu ff02::1 1400", "no address of one host"),
+        ("ip path-mtu ff02::1 1400", "not that of one host"),
         ("ip path-mtu 3000::7 del", "no path MTU"),
         ("ip path-mtu 3000::7 1400 table 9", "no table 9"),
     ] {

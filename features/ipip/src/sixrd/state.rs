@@ -176,7 +176,7 @@ impl SixRds {
     pub fn create(&self, world: &World, config: SixRd, instance: Option<u32>) -> Result<SwIfIndex> {
         let local = config.local;
         if local.is_multicast() || local.is_unspecified() || local.is_broadcast() {
-            let why = format!("{local} is no address of one host");
+            let why = wire::not_one_host(local);
             return Err(Error::parse(why).retval(retval::INVALID_SRC_ADDRESS));
         }
         world.get::<Fib<Ip6>>().find_table(config.table6)?;
