@@ -224,6 +224,7 @@ fn control<W: World>(
     tree.add(store::commands::all::<W>()).map_err(|e| e.to_string())?;
     tree.add(world.commands()).map_err(|e| e.to_string())?;
     tree.refer(reference::commands());
+    tree.set_foreign(reference::FOREIGN);
     tree.watch(log_command);
     tree.set_expand(macros::expand);
     let clock = Arc::clone(&world);

@@ -141,14 +141,12 @@ fn unexpected<W>(
     let shown = clip(text);
     let span = word.outer();
     let column = column(line, span.start);
+    let meant = meant(&kinds, literals.is_empty(), text);
     let error = match word.shape {
         Shape::OpenQuote => Error::usage("this quote is not closed"),
         Shape::OpenBlock => Error::usage("this `{' is not closed"),
-        // One placeholder and nothing else: its type gives the best explanation.
-        Shape::Word
-            if kinds.len() == 1 && (literals.is_empty() || looks_like(kinds[0].1, text)) =>
-        {
-            let (name, kind) = kinds[0];
+        Shape::Word if meant.is_some() => {
+            let (name, kind) = meant.expect("there is one");
             Error::usage(format!("<{name}>: {}", kind.explain(&shown)))
         }
         _ => Error::usage(format!("`{shown}' is not expected here: expected {wanted}")),
@@ -156,7 +154,12 @@ fn unexpected<W>(
     match nearest(text, &literals) {
         Some(_) if literals.contains(&text) => error,
         Some(word) => error.hint(format!("did you mean `{word}'?")),
-        None => error,
+        None => match kinds.as_slice() {
+            [(name, kind)] if meant.is_none() && kind.rank() == 1 && word.shape == Shape::Word => {
+                error.hint(format!("<{name}>: {}", kind.explain(&shown)))
+            }
+            _ => error,
+        },
     }
     .at(span)
     .column(column)
@@ -166,6 +169,21 @@ fn unexpected<W>(
 pub(crate) fn column(text: &str, at: usize) -> usize {
     let line_start = text[..at].rfind('\n').map_or(0, |n| n + 1);
     text[line_start..at].chars().count() + 1
+}
+
+/// The placeholder that a word was probably meant for: its type explains best what is wrong. One
+/// that stands alone, one that has the form of the word, or the prefix where a word has a length.
+fn meant<'k>(
+    kinds: &[(&'k str, &'k Kind)],
+    alone: bool,
+    text: &str,
+) -> Option<(&'k str, &'k Kind)> {
+    let is_prefix = |kind: &Kind| matches!(kind, Kind::Prefix | Kind::Prefix4 | Kind::Prefix6);
+    match kinds {
+        [one] => (alone || looks_like(one.1, text)).then_some(*one),
+        _ if text.contains('/') => kinds.iter().find(|(_, kind)| is_prefix(kind)).copied(),
+        _ => None,
+    }
 }
 
 /// Returns true if `text` was probably meant for this type: one with a form of its own, and a

@@ -2,6 +2,7 @@
 //! Runs a session's request, a little at each turn of the control loop: a command, its task, its
 //! scripts.
 
+use crate::filter::Filter;
 use crate::list::Listing;
 use crate::output::pretty;
 use crate::script::{Script, TurnResult};
@@ -77,6 +78,8 @@ pub struct Runner {
     /// Items of the next long answer that are shown at most, and the line that shows all.
     most: Option<(usize, String)>,
     json: bool,
+    /// Selects lines of the answer for the operator.
+    filter: Option<Filter>,
     /// The end of a command that needed no further turn.
     ended: Option<Result<()>>,
     cancelled: bool,
@@ -92,7 +95,8 @@ impl Runner {
     }
 
     /// Starts a command; [`Runner::poll`] returns its end. With `json` its answer is JSON whatever
-    /// its line asks for.
+    /// its line asks for. `COMMAND | include TEXT` gives only the lines of the answer that have the
+    /// text; `exclude`, `begin` and `count` do so in their manner.
     pub fn line<W>(
         &mut self,
         tree: &Tree<W>,
@@ -102,6 +106,11 @@ impl Runner {
         out: &mut Vec<OutputPiece>,
     ) {
         (self.json, self.cancelled) = (json, false);
+        let (line, filter) = match Filter::split(line) {
+            Some((line, filter)) => (line, Some(filter)),
+            None => (line, None),
+        };
+        self.filter = filter;
         let started = tree.execute(world, line).and_then(|o| self.outcome(o, out));
         self.ended = (started.is_err() || !self.is_busy()).then_some(started);
     }
@@ -173,6 +182,7 @@ impl Runner {
         };
         (self.task, self.list, self.most) = (None, None, None);
         self.frames.clear();
+        out.extend(self.filter.take().and_then(Filter::end).filter(|_| result.is_ok()));
         Some(result)
     }
 
@@ -281,7 +291,7 @@ impl Runner {
                             self.frames.iter().filter(|f| matches!(f, Frame::Sequence(_))).count()
                                 == 1;
                         if alone && !json && !text.is_empty() {
-                            out.push(OutputPiece::Chunk(text));
+                            self.show(OutputPiece::Chunk(text), out);
                         }
                         Ok(())
                     }
@@ -312,11 +322,25 @@ impl Runner {
             Frame::Sequence(active) => Some(&mut active.pieces),
             Frame::Script(_) => None,
         });
-        sequence.unwrap_or(out).push(piece);
+        match sequence {
+            Some(pieces) => pieces.push(piece),
+            None => self.show(piece, out),
+        }
+    }
+
+    /// Gives output to the operator.
+    fn show(&mut self, piece: OutputPiece, out: &mut Vec<OutputPiece>) {
+        match &mut self.filter {
+            Some(filter) => out.extend(filter.piece(piece)),
+            None => out.push(piece),
+        }
     }
 
     fn outcome(&mut self, outcome: Outcome, out: &mut Vec<OutputPiece>) -> Result<()> {
         let json = outcome.json || self.json;
+        if json && self.filter.is_some() {
+            return Err(Error::usage("`|' selects lines of text, and this answer is JSON"));
+        }
         self.answer(outcome.output, json, out)
     }
 
@@ -389,6 +413,24 @@ mod tests {
     }
 
     const NEVER: usize = usize::MAX;
+
+    #[suite::test]
+    fn lines_of_an_answer_are_selected() {
+        assert_eq!(run("count 12 | include 1", false, NEVER).1, "12\n11\n10\n1\n");
+        assert_eq!(run("count 12 | count 1", false, NEVER).1, "4\n");
+        assert_eq!(run("show version | exclude toy", false, NEVER).1, "");
+        assert_eq!(
+            run("exec 'show version;count 2' | begin 1", false, NEVER).1,
+            "toy 1\n2\n1\nlift-off\n"
+        );
+        for (line, json) in
+            [("show version | include toy", true), ("show version -j | count", false)]
+        {
+            let error = run(line, json, NEVER).0.expect_err(line);
+            assert!(error.message().contains("this answer is JSON"), "{error}");
+        }
+        assert!(run("fail -3 | count", false, NEVER).0.is_err());
+    }
 
     #[suite::test]
     fn commands_tasks_scripts() {

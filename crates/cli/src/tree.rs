@@ -90,7 +90,11 @@ pub struct Tree<W: 'static> {
     pub(crate) entries: Vec<Entry<W>>,
     watch: Option<CommandHook>,
     expand: Option<Expand>,
+    foreign: &'static [Foreign],
 }
+
+/// Words with which a command of another system begins, and a hint at what does the same here.
+pub type Foreign = (&'static str, &'static str);
 
 /// Callback before each command: gets the command's path, and its line with secrets hidden.
 pub type CommandHook = fn(path: &'static str, line: &str);
@@ -157,7 +161,13 @@ pub(crate) struct Scratch {
 
 impl<W> Default for Tree<W> {
     fn default() -> Self {
-        Self { branches: vec![Branch::default()], entries: Vec::new(), watch: None, expand: None }
+        Self {
+            branches: vec![Branch::default()],
+            entries: Vec::new(),
+            watch: None,
+            expand: None,
+            foreign: &[],
+        }
     }
 }
 
@@ -228,6 +238,22 @@ impl<W> Tree<W> {
                 branch.owners.extend(owner.filter(|o| !branch.owners.contains(o)));
             });
         }
+    }
+
+    /// Sets hints for commands of other systems: they are given with the error for a line that fits
+    /// no command here.
+    pub fn set_foreign(&mut self, foreign: &'static [Foreign]) {
+        self.foreign = foreign;
+    }
+
+    /// The hint for the longest words of another system with which a line begins.
+    pub(crate) fn foreign_hint(&self, line: &str, words: &[Token]) -> Option<&'static str> {
+        let begins = |foreign: &str| {
+            let mut words = words.iter().map(|word| &line[word.outer()]);
+            foreign.split(' ').all(|part| words.next() == Some(part))
+        };
+        let known = self.foreign.iter().filter(|(foreign, _)| begins(foreign));
+        known.max_by_key(|(foreign, _)| foreign.len()).map(|(_, hint)| *hint)
     }
 
     /// The branch at the end of this path, made if it isn't there; `mark` is called with every
@@ -369,7 +395,11 @@ impl<W> Tree<W> {
             }
             None => {
                 let n = words.len() - usize::from(json);
-                Err(explain::mismatch(self, line, &words[..n], machine))
+                let error = explain::mismatch(self, line, &words[..n], machine);
+                Err(match self.foreign_hint(line, &words[..n]) {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                })
             }
         }
     }

@@ -5,10 +5,13 @@
 //! The command line, startup.conf, the list of plugins, `show api modules not-built` and the pages
 //! for users all answer from here when something is asked for that isn't built.
 
+mod foreign;
 #[cfg(feature = "tests")]
 mod pages;
 #[cfg(feature = "tests")]
 mod tests;
+
+pub use foreign::FOREIGN;
 
 /// VPP's commands, one a line: its path, a tab, the plugin or feature that it belongs to (`-` where
 /// it is none in particular).

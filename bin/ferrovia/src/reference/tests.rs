@@ -12,6 +12,7 @@ fn tree() -> Tree<World> {
     tree.add(store::commands::all::<World>()).unwrap();
     tree.add(plugins::ALL.iter().flat_map(|p| p.cli)).unwrap();
     tree.refer(commands());
+    tree.set_foreign(FOREIGN);
     tree
 }
 
@@ -77,6 +78,27 @@ fn what_people_type_runs_what_vpp_runs() {
     ] {
         assert_eq!(tree.meaning(typed), meant, "{typed}");
     }
+}
+
+/// Commands of other systems aren't commands here, and each has a hint whose commands are.
+#[suite::test]
+fn what_others_call_it_leads_to_the_command() {
+    let tree = tree();
+    for (foreign, hint) in FOREIGN {
+        let error = tree.check(foreign).expect_err(foreign);
+        assert_eq!(error.hint_text(), Some(*hint), "{foreign}");
+        let here = hint.split('`').skip(1).filter_map(|part| part.split_once('\'')).map(|(c, _)| c);
+        for command in here.filter(|c| !matches!(*c, "del" | "systemctl restart ferrovia")) {
+            let known = tree.commands().iter().any(|c| {
+                c.path == command
+                    || c.path.starts_with(&format!("{command} "))
+                    || command.starts_with(&format!("{} ", c.path))
+            });
+            assert!(known, "{foreign}: {command}");
+        }
+    }
+    let error = tree.check("show ip route 10.0.0.0/8").expect_err("not a command");
+    assert_eq!(error.hint_text(), Some("`show ip fib' here"), "{error}");
 }
 
 #[suite::test]
