@@ -249,6 +249,45 @@ fn a_broken_saved_file_ends_a_strict_start() {
     drop(Router::start(&netns, &section).stop());
 }
 
+/// An interface doesn't come up without its filter.
+#[test]
+fn interfaces_stay_down_without_their_filters() {
+    let Some(lab) = lab::require(&["root"]) else { return };
+    let netns = lab.netns("router");
+    let up = |router: &Router| {
+        let shown = router.json("show interface loop0 loop1");
+        let state = |n: usize| shown[n]["state"] == "up";
+        (state(0), state(1))
+    };
+    let lines = "# Ferrovia configuration\ncreate loopback interface instance 0\n\
+        create loopback interface instance 1\nset interface state loop0 up\n\
+        set interface state loop1 up\n";
+    for (filter, word, want) in [
+        ("set acl-plugin interface loop0 input acl 0", "", (false, true)),
+        ("set acl-plugin interface loop0 input acl 0", "lax", (true, true)),
+        ("ikev2 profile add p", "", (false, false)),
+        ("ip route add table 9 10.0.0.0/8 via drop", "", (true, true)),
+    ] {
+        let (dir, section) = place();
+        std::fs::write(dir.path().join("conf"), format!("{lines}{filter}\n")).expect("written");
+        let router = Router::start(&netns, &section.replace(" load ", &format!(" load {word} ")));
+        assert_eq!(up(&router), want, "{filter} {word}");
+        let pending = router.run("show config pending");
+        assert_eq!(pending.contains("stays down"), want != (true, true), "{pending}");
+        if want == (false, true) {
+            // What stays down is kept, still fails without the filter, and comes up with it.
+            router.run("save");
+            router.run("retry config pending");
+            assert_eq!(up(&router), want);
+            router.script("set acl-plugin acl permit src 10.0.0.0/8\n");
+            router.run("retry config pending");
+            assert_eq!(router.run("show config pending"), "nothing is pending\n");
+            assert_eq!(up(&router), (true, true));
+        }
+        drop(router.stop());
+    }
+}
+
 /// Output of show commands, except for parts that differ from one daemon to the next.
 fn shows(router: &Router) -> Vec<String> {
     let mut interfaces = router.json("show interface");

@@ -130,6 +130,8 @@ pub struct Saved {
     pub load: bool,
     /// A line that can't be run at the start ends it.
     pub strict: bool,
+    /// Interfaces come up although a line that filters or protects can't be run.
+    pub lax: bool,
     /// Versions kept besides the last one.
     pub history: Option<u32>,
 }

@@ -46,6 +46,11 @@ pub static SECTIONS: &[Section] = &[
                 "a line that can't be run at the start ends it",
             ),
             Word::new(
+                "lax",
+                |c| &mut c.saved.lax,
+                "interfaces come up although a line that filters or protects can't be run",
+            ),
+            Word::new(
                 "history",
                 |c| &mut c.saved.history,
                 "versions kept besides the last one [20]",

@@ -8,6 +8,7 @@ use cli::{Error, Outcome, Output, OutputPiece, Result, Sequence, Step, Tree};
 use graph::ConfigLines;
 
 use super::pending::{self, Pending, PendingText};
+use super::protect;
 use crate::commands::UNCOMMENT;
 use crate::macros;
 use crate::world::World;
@@ -120,6 +121,7 @@ impl<W: World> Load<W> {
 
     /// Records the result of a line.
     fn ended(&mut self, tree: &Tree<W>, (text, line): (String, usize), error: Option<Error>) {
+        let raised = if error.is_none() { protect::raised(tree, &text) } else { None };
         let mut all = pending::all();
         match &error {
             None => self.run += 1,
@@ -132,7 +134,10 @@ impl<W: World> Load<W> {
         if self.again.is_some() {
             let at = all.failed.iter().position(|p| (&p.text, p.line) == (&text, line));
             match (error, at) {
-                (None, Some(at)) => drop(all.failed.remove(at)),
+                (None, Some(at)) => {
+                    let entry = all.failed.remove(at);
+                    all.raised.extend(raised.map(|name| (name, entry)));
+                }
                 (Some(error), Some(at)) => all.failed[at].reason = error.brief(),
                 (_, None) => {}
             }
@@ -140,6 +145,7 @@ impl<W: World> Load<W> {
         }
         let Some(mut rest) = all.rest.take() else { return };
         rest.skip();
+        all.raised.extend(raised.map(|name| (name, protect::entry(&rest, line, &text))));
         if let Some(error) = error {
             all.add(tree, &rest, (&text, line), &error);
         }
@@ -206,6 +212,7 @@ impl<W: World> Sequence<W> for Load<W> {
                 if self.again.is_none() {
                     pending::all().rest = None;
                 }
+                protect::take_down(tree, world);
                 self.outcome = Some(world.config_lines());
                 return Step::More(String::new());
             };

@@ -3,7 +3,8 @@
 //! `commit confirmed`, `replace`.
 //!
 //! Plugins write the lines in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions,
-//! [`load`] runs one at the start, [`pending`] has its lines that aren't in force, [`change`] goes
+//! [`load`] runs one at the start, [`pending`] has its lines that aren't in force, [`protect`] keeps
+//! interfaces down whose filters are missing, [`change`] goes
 //! from one to another, [`replace`] makes an operator's file the one in force, [`tech`] gathers facts for support.
 
 mod archive;
@@ -15,6 +16,7 @@ pub mod disk;
 pub mod file;
 pub mod load;
 pub mod pending;
+mod protect;
 mod replace;
 mod save;
 mod stream;
@@ -39,6 +41,7 @@ static UNTIL: Mutex<Option<Duration>> = Mutex::new(None);
 
 /// Sets the file in which configurations are saved; only the first call counts.
 pub fn open(config: &Config, paths: &Paths) {
+    protect::set_lax(config.saved.lax || config.compat.vpp);
     if let Some(file) = &paths.saved {
         let history = config.saved.history.unwrap_or(file::HISTORY);
         let store = Store::new(file.clone(), history);

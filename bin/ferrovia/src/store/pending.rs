@@ -104,10 +104,16 @@ pub struct PendingLines {
     pub rest: Option<PendingText>,
     /// Rests of the files that run it by `exec`, the outermost file first.
     pub outer: Vec<PendingText>,
+    /// Interfaces that lines of files have set up, each with its line.
+    pub raised: Vec<(String, Pending)>,
 }
 
-static ALL: Mutex<PendingLines> =
-    Mutex::new(PendingLines { failed: Vec::new(), rest: None, outer: Vec::new() });
+static ALL: Mutex<PendingLines> = Mutex::new(PendingLines {
+    failed: Vec::new(),
+    rest: None,
+    outer: Vec::new(),
+    raised: Vec::new(),
+});
 
 /// The lines that aren't in force.
 pub fn all() -> MutexGuard<'static, PendingLines> {
