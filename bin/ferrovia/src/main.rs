@@ -7,6 +7,9 @@ use daemon::instance;
 use daemon::process::arguments::{self, Request};
 use daemon::run;
 
+/// `EX_CONFIG` of sysexits.h: to start again would not help, and systemd doesn't.
+const WRONG_CONFIGURATION: u8 = 78;
+
 fn main() -> ExitCode {
     match arguments::parse(std::env::args_os().skip(1)) {
         Ok(Request::Start(config)) => run::run(*config, instance::open),
@@ -16,7 +19,7 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             eprintln!("ferrovia: {error}");
-            ExitCode::FAILURE
+            WRONG_CONFIGURATION.into()
         }
     }
 }

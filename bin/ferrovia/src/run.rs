@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cli::{OutputPiece, Runner, Tree};
+use cli::{Error, OutputPiece, Runner, Tree};
 use rustix::net::SocketType;
 
 use crate::api;
@@ -20,6 +20,7 @@ use crate::origin;
 use crate::process::paths::Paths;
 use crate::process::pidfile::PidFile;
 use crate::process::platform::Starter;
+use crate::process::service::Service;
 use crate::process::signals::Signals;
 use crate::process::{account, crash, limits, platform, rights};
 use crate::prometheus::{self, Exporter};
@@ -89,8 +90,9 @@ fn run_until_end<W: World>(
 
     let Instance { world, stop } = open(config, &paths)?;
     let listening = listening(&paths);
-    let ready = || {
+    let ready = |service: &Service| {
         log::info!(target: "main", "ready: {listening}");
+        service.ready(&listening);
         let Some(starter) = starter.take() else { return Ok(()) };
         if io::stdout().is_terminal() {
             // The terminal may be gone already.
@@ -130,9 +132,9 @@ fn listening(paths: &Paths) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Logs a command and its origin. Commands that only show go to the debug level; commands of the
+/// Logs a command and its origin, and once more with the reason if it failed. Commands that only show go to the debug level; commands of the
 /// startup configuration aren't logged one by one.
-fn log_command(path: &'static str, line: &str) {
+fn log_command(path: &'static str, line: &str, failed: Option<&Error>) {
     let looks = ["show", "ping", "traceroute", "echo", "wait"]
         .contains(&path.split(' ').next().unwrap_or(path));
     let level = if looks { log::Level::Debug } else { log::Level::Info };
@@ -147,7 +149,10 @@ fn log_command(path: &'static str, line: &str) {
     } else {
         line.into()
     };
-    log::log!(target: "command", level, "{by}: {line}");
+    match failed {
+        None => log::log!(target: "command", level, "{by}: {line}"),
+        Some(e) => log::log!(target: "command", level, "{by}: {line}: failed: {}", e.brief()),
+    }
 }
 
 /// Logs changes that a client of the binary API makes.
@@ -217,7 +222,7 @@ fn control<W: World>(
     world: Arc<W>,
     sockets: Sockets,
     signals: &Signals,
-    ready: impl FnOnce() -> io::Result<()>,
+    ready: impl FnOnce(&Service) -> io::Result<()>,
 ) -> Result<(), String> {
     let said = |e: io::Error| e.to_string();
     let mut tree = Tree::new(commands::own::<W>()).map_err(|e| e.to_string())?;
@@ -261,10 +266,12 @@ fn control<W: World>(
     if config.unix.interactive {
         server::interactive(&mut control, &mut events, config.unix.cli_line_mode).map_err(said)?;
     }
-    ready().map_err(said)?;
+    let mut service = Service::from_env();
+    ready(&service).map_err(said)?;
     while !events.stopped() && !signals.end() {
-        turn(&mut control, &mut events, signals)?;
+        turn(&mut control, &mut events, signals, &mut service)?;
     }
+    service.stopping();
     server::close(&mut control, &mut events);
     api::close(&mut control, &mut events);
     log::info!(target: "main", "ending: {}", if signals.end() { "signalled" } else { "asked to" });
@@ -275,8 +282,12 @@ fn turn<W: World>(
     control: &mut Control<W>,
     events: &mut EventLoop<Control<W>>,
     signals: &Signals,
+    service: &mut Service,
 ) -> Result<(), String> {
-    let look = |control: &mut Control<W>, events: &mut EventLoop<_>| look(control, events, signals);
+    let look = |control: &mut Control<W>, events: &mut EventLoop<_>| {
+        let beat = service.beat(Instant::now());
+        [look(control, events, signals), beat].into_iter().flatten().min()
+    };
     events.turn(control, look).map(drop).map_err(|e| format!("epoll: {e}"))
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Start and end of the daemon as a real process.
 
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -32,6 +32,32 @@ fn sigterm_ends_it_cleanly() {
 #[suite::test(netns)]
 fn sigint_ends_it_cleanly() {
     ends_cleanly(Signal::INT);
+}
+
+/// What systemd is told: ready, signs of life, the end.
+#[suite::test(netns)]
+fn systemd_is_told_what_happens() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut daemon = Daemon::spawn(&dir.path().join("run"), "", |command| {
+        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "100000");
+    });
+    let message = || {
+        let mut bytes = [0; 1024];
+        let n = socket.recv(&mut bytes).expect("a message in time");
+        String::from_utf8_lossy(&bytes[..n]).into_owned()
+    };
+    let ready = message();
+    assert!(ready.starts_with("READY=1\nSTATUS=CLI at ") && ready.contains("cli.sock"), "{ready}");
+    for _ in 0..3 {
+        assert_eq!(message().trim_end(), "WATCHDOG=1");
+    }
+    daemon.signal(Signal::TERM);
+    while message().trim_end() == "WATCHDOG=1" {}
+    let (status, text) = daemon.end();
+    assert!(status.success(), "{status}: {text}");
 }
 
 #[suite::test(netns)]
@@ -143,7 +169,7 @@ fn in_the_background_it_has_a_session_of_its_own_and_the_shell_gets_back_when_it
 #[suite::test(netns)]
 fn an_error_in_the_configuration_is_shown_with_its_place() {
     let error = output(&["unix", "{", "nodeamon", "}"]);
-    assert_eq!(error.status.code(), Some(1));
+    assert_eq!(error.status.code(), Some(78), "systemd doesn't start it again");
     assert_eq!(
         String::from_utf8(error.stderr).unwrap(),
         "ferrovia: argument 3: unknown word `nodeamon` in section unix\n    unix { nodeamon }\n           ^^^^^^^^\n  did you mean `nodaemon`?\n"
@@ -215,7 +241,7 @@ fn version_and_help() {
         String::from_utf8(output(&["--help-config"]).stdout).unwrap().contains("corelist-workers")
     );
     let unknown = ferrovia().arg("--nothing").output().unwrap();
-    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(unknown.status.code(), Some(78));
 }
 
 #[suite::test(netns)]

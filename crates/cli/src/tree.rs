@@ -96,8 +96,9 @@ pub struct Tree<W: 'static> {
 /// Words with which a command of another system begins, and a hint at what does the same here.
 pub type Foreign = (&'static str, &'static str);
 
-/// Callback before each command: gets the command's path, and its line with secrets hidden.
-pub type CommandHook = fn(path: &'static str, line: &str);
+/// Callback before each command, and once more with the error if it fails at once: gets the
+/// command's path, and its line with secrets hidden.
+pub type CommandHook = fn(path: &'static str, line: &str, failed: Option<&Error>);
 
 /// Replaces macros in a text. The error is a line number, from 1, and a message.
 pub type Expand = fn(text: &str) -> std::result::Result<Cow<'_, str>, (usize, String)>;
@@ -352,9 +353,13 @@ impl<W> Tree<W> {
         };
         let matches = Matches { line, captures: &scratch.machine.captures };
         if let Some(watch) = self.watch {
-            watch(entry.command.path, &without_secrets(&entry.program, &matches));
+            watch(entry.command.path, &without_secrets(&entry.program, &matches), None);
         }
-        match (entry.command.run)(world, &matches) {
+        let result = (entry.command.run)(world, &matches);
+        if let (Some(watch), Err(e)) = (self.watch, &result) {
+            watch(entry.command.path, &without_secrets(&entry.program, &matches), Some(e));
+        }
+        match result {
             Ok(output) => Ok(Outcome { output, json }),
             Err(e) if e.kind() == crate::ErrorKind::Usage && e.usage_line().is_none() => {
                 Err(e.with_usage(&entry.usage))

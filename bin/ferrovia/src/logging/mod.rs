@@ -218,7 +218,7 @@ pub enum Usual {
 /// log goes where it would without one.
 pub fn start(config: &Logging, file: Option<&Path>, without_file: Usual) {
     let usual = || match without_file {
-        Usual::Stderr => Sink::Stderr,
+        Usual::Stderr => Sink::stderr(),
         Usual::Syslog => Sink::syslog(),
         Usual::None => Sink::None,
     };

@@ -16,6 +16,9 @@ pub enum Sink {
     None,
     /// Standard error.
     Stderr,
+    /// Standard error, which the journal of systemd reads: it knows time and process, and takes the
+    /// level from a prefix (sd-daemon(3)).
+    Journal,
     /// A file that is appended to.
     File(PathBuf, File),
     /// The system's log, through `/dev/log`; not connected while no process listens there.
@@ -32,6 +35,15 @@ impl Sink {
         Ok(Sink::File(path.to_path_buf(), file))
     }
 
+    /// Standard error. systemd names the journal's socket by device and inode (systemd.exec(5),
+    /// `JOURNAL_STREAM`).
+    pub fn stderr() -> Sink {
+        let journal = std::env::var("JOURNAL_STREAM").ok();
+        let stream = rustix::fs::fstat(rustix::stdio::stderr()).ok();
+        let stream = stream.map(|stat| format!("{}:{}", stat.st_dev, stat.st_ino));
+        if journal.is_some() && journal == stream { Sink::Journal } else { Sink::Stderr }
+    }
+
     /// The system's log.
     pub fn syslog() -> Sink {
         Sink::Syslog(connect())
@@ -42,6 +54,7 @@ impl Sink {
         match self {
             Sink::None => "memory only".into(),
             Sink::Stderr => "standard error".into(),
+            Sink::Journal => "the journal".into(),
             Sink::File(path, _) => path.display().to_string(),
             Sink::Syslog(_) => "syslog".into(),
         }
@@ -52,14 +65,15 @@ impl Sink {
         match self {
             Sink::None => {}
             Sink::Stderr => drop(writeln!(io::stderr(), "{entry}")),
+            Sink::Journal => {
+                let (severity, class) = (severity(entry.level), &entry.class);
+                // Each line of a text is an entry of its own.
+                let lines = entry.text.lines().map(|line| format!("<{severity}>{class}: {line}\n"));
+                let _ = io::stderr().write_all(lines.collect::<String>().as_bytes());
+            }
             Sink::File(_, file) => drop(file.write_all(format!("{entry}\n").as_bytes())),
             Sink::Syslog(socket) if syslog => {
-                let severity = match entry.level {
-                    log::Level::Error => 3,
-                    log::Level::Warn => 4,
-                    log::Level::Info => 5,
-                    log::Level::Debug | log::Level::Trace => 7,
-                };
+                let severity = severity(entry.level);
                 let (date, pid) = (Date::from(entry.time).syslog(), std::process::id());
                 let (class, text) = (&entry.class, &entry.text);
                 let line =
@@ -88,6 +102,16 @@ impl Sink {
             *self = Sink::file(&path.clone())?;
         }
         Ok(())
+    }
+}
+
+/// RFC 5424 §6.2.1.
+fn severity(level: log::Level) -> u8 {
+    match level {
+        log::Level::Error => 3,
+        log::Level::Warn => 4,
+        log::Level::Info => 5,
+        log::Level::Debug | log::Level::Trace => 7,
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The daemon as a process: arguments, paths, the background, the pid file, signals, limits,
-//! rights, crash reports.
+//! rights, crash reports, systemd.
 
 pub mod account;
 pub mod arguments;
@@ -11,4 +11,5 @@ pub mod pidfile;
 #[allow(unsafe_code)]
 pub mod platform;
 pub mod rights;
+pub mod service;
 pub mod signals;

@@ -40,16 +40,26 @@ fn a_watcher_is_told_of_each_command_without_its_secrets() {
         path: "set key",
         usage: "[id <id>] {<key:secret> | pair <one:secret> <two:secret>}",
         help: "",
-        run: |_, _| Ok(crate::Output::empty()),
+        run: |_, m| match m.has("one") {
+            true => Err(crate::Error::failed("no pairs")),
+            false => Ok(crate::Output::empty()),
+        },
     }];
     let mut tree = crate::Tree::new(IKE).unwrap();
-    tree.watch(|path, line| TOLD.with_borrow_mut(|told| told.push(format!("{path}: {line}"))));
+    tree.watch(|path, line, failed| {
+        let failed = failed.map(|e| format!(": {}", e.brief())).unwrap_or_default();
+        TOLD.with_borrow_mut(|told| told.push(format!("{path}: {line}{failed}")));
+    });
     for line in ["set key id a 'big secret'", "se k pair x yy", "# nothing", "set kay x"] {
         // One of them is wrong.
         let _ = tree.execute(&(), line);
     }
     // Quotes stay where they are.
-    let told = ["set key: set key id a '<secret>'", "set key: se k pair <secret> <secret>"];
+    let told = [
+        "set key: set key id a '<secret>'",
+        "set key: se k pair <secret> <secret>",
+        "set key: se k pair <secret> <secret>: no pairs",
+    ];
     TOLD.with_borrow(|all| assert_eq!(all[..], told));
 }
 
