@@ -21,6 +21,12 @@ pub const SUSPENDS: &str = "/sys/node/suspends";
 pub const REFUSED: &str = "/sys/control/refused";
 /// Packets by reason, by error index.
 pub const ERRORS: &str = "/node/errors";
+/// `NODE/REASON` of each reason, as in the names below `/err/`; by error index.
+pub const REASONS: &str = "/sys/error/names";
+/// `error` if packets are lost for a reason, else `info`; by error index.
+pub const SEVERITIES: &str = "/sys/error/severities";
+/// The text of each reason, as in `show errors`; by error index.
+pub const TEXTS: &str = "/sys/error/texts";
 /// Packets handed over, by receiving thread; each lane is a sending thread's.
 pub const HANDED: &str = "/sys/handoff/packets";
 /// Packets lost to a full ring, as [`HANDED`].
@@ -35,6 +41,7 @@ pub fn registry<'p>(
     let registry = Registry::new(threads);
     registry.declare("/sys/node", Space::Node);
     registry.declare(ERRORS, Space::Error);
+    registry.declare("/sys/error", Space::Error);
     plugins
         .flat_map(|plugin| plugin.counters)
         .for_each(|(dir, space)| registry.declare(dir, *space));

@@ -2,9 +2,9 @@
 //! The graph's part of the stats directory: names of nodes and of their edges, and counters set to
 //! zero.
 
-use crate::{NodeIndex, Replies, World, counters};
+use crate::{NodeIndex, Reason, Replies, World, counters};
 use cli::Error;
-use stats::{Space, Vector, escape};
+use stats::{Change, Names, Registry, Space, Vector, escape};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,9 +17,34 @@ fn node_link(node: &str, counter: &str) -> String {
     format!("/nodes/{}/{}", escape(node), counter.trim_start_matches("/sys/node/"))
 }
 
-/// A reason in the directory.
-fn error_link(node: &str, reason: &str) -> String {
-    format!("/err/{}/{}", escape(node), escape(reason))
+/// A reason in the directory, below `/err/`.
+fn reason_name(node: &str, reason: &str) -> String {
+    format!("{}/{}", escape(node), escape(reason))
+}
+
+/// The reasons in the directory.
+struct Reasons([Arc<Names>; 3]);
+
+impl Reasons {
+    fn new(stats: &Registry) -> Self {
+        Self([counters::REASONS, counters::SEVERITIES, counters::TEXTS].map(|n| stats.names(n)))
+    }
+
+    /// Lists a reason of this node.
+    fn list(&self, change: &mut Change<'_>, node: &str, reason: &Reason, error: u32) {
+        let name = reason_name(node, reason.reason);
+        change.symlink(&format!("/err/{name}"), counters::ERRORS, error as usize);
+        let severity = if reason.drop { "error" } else { "info" };
+        for (names, text) in self.0.iter().zip([name.as_str(), severity, reason.text]) {
+            names.set(change, error as usize, text);
+        }
+    }
+
+    /// Takes a reason of this node from the list.
+    fn unlist(&self, change: &mut Change<'_>, node: &str, reason: &Reason, error: u32) {
+        change.remove(&format!("/err/{}", reason_name(node, reason.reason)));
+        self.0.iter().for_each(|names| names.set(change, error as usize, ""));
+    }
 }
 
 impl World {
@@ -33,7 +58,7 @@ impl World {
         let (nodes, errors) = registry.used();
         self.stats.extend(Space::Node, nodes);
         self.stats.extend(Space::Error, errors);
-        let names = self.stats.names(counters::NAMES);
+        let (names, reasons) = (self.stats.names(counters::NAMES), Reasons::new(&self.stats));
         self.stats.change(|change| {
             for index in new.nodes {
                 let Some(node) = registry.get(index) else { continue };
@@ -45,8 +70,7 @@ impl World {
             for error in new.errors.into_iter().flatten() {
                 registry.reasons.read(error, |reason| {
                     if let Some(reason) = reason {
-                        let name = error_link(&reason.node, reason.reason);
-                        change.symlink(&name, counters::ERRORS, error as usize);
+                        reasons.list(change, &reason.node, reason, error);
                     }
                 });
             }
@@ -56,14 +80,14 @@ impl World {
     /// Takes a node and its edges from the directory.
     pub(crate) fn unlist_counters(&self, index: NodeIndex, name: &str, errors: &Range<u32>) {
         let registry = self.registry();
-        let names = self.stats.names(counters::NAMES);
+        let (names, reasons) = (self.stats.names(counters::NAMES), Reasons::new(&self.stats));
         self.stats.change(|change| {
             names.set(change, index.at(), "");
             OF_NODES.iter().for_each(|counter| change.remove(&node_link(name, counter)));
             for error in errors.clone() {
                 registry.reasons.read(error, |reason| {
                     if let Some(reason) = reason {
-                        change.remove(&error_link(&reason.node, reason.reason));
+                        reasons.unlist(change, &reason.node, reason, error);
                     }
                 });
             }
@@ -79,7 +103,7 @@ impl World {
         self.list_counters();
         let renamed = self.registry().rename(index, name)?;
         let registry = self.registry();
-        let names = self.stats.names(counters::NAMES);
+        let (names, reasons) = (self.stats.names(counters::NAMES), Reasons::new(&self.stats));
         self.stats.change(|change| {
             names.set(change, index.at(), name);
             for counter in OF_NODES {
@@ -91,9 +115,8 @@ impl World {
                     let Some(reason) = reason.filter(|reason| reason.node == renamed.new) else {
                         return;
                     };
-                    change.remove(&error_link(&renamed.old, reason.reason));
-                    let link = error_link(name, reason.reason);
-                    change.symlink(&link, counters::ERRORS, error as usize);
+                    reasons.unlist(change, &renamed.old, reason, error);
+                    reasons.list(change, name, reason, error);
                 });
             }
         });

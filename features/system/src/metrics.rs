@@ -36,12 +36,22 @@ pub const METRICS: &[Metric] = &[
             s.scalar("/sys/input_rate", &[]);
         },
     ),
-    Metric::gauge("vector_rate", WORKER, "Packets in a vector, of late", |s| {
-        s.by_thread("/sys/vector_rate_per_worker");
-    }),
-    Metric::gauge("loop_rate", WORKER, "Turns of the graph per second, of late", |s| {
-        s.by_thread("/sys/loops_per_worker");
-    }),
+    Metric::gauge(
+        "vector_rate",
+        WORKER,
+        "Packets in a vector, averaged over the last interval",
+        |s| {
+            s.by_thread("/sys/vector_rate_per_worker");
+        },
+    ),
+    Metric::gauge(
+        "loop_rate",
+        WORKER,
+        "Turns of the graph per second, averaged over the last interval",
+        |s| {
+            s.by_thread("/sys/loops_per_worker");
+        },
+    ),
     Metric::gauge(
         "process_resident_memory",
         &[],
@@ -68,8 +78,8 @@ pub const METRICS: &[Metric] = &[
     }),
     Metric::counter(
         "errors",
-        &["node", "reason"],
-        "Packets that left a node by a counted edge, mostly drops",
+        &["node", "reason", "severity", "text"],
+        "Packets that left a node by a counted edge: lost where the severity is error",
         |s| {
             s.by_reason();
         },

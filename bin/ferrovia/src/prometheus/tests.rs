@@ -66,14 +66,24 @@ fn segment() -> Registry {
     registry.simple("/node/errors").lane(1).add(1, 8);
     registry.simple("/net/arp/rx/requests").lane(0).add(1, 2);
     registry.simple("/net/arp/refused/full").lane(0).add(1, 1);
-    let names = ["/if/names", "/sys/node/names", "/net/ip4/interface-tables"]
-        .map(|name| registry.names(name));
+    let names = [
+        "/if/names",
+        "/sys/node/names",
+        "/net/ip4/interface-tables",
+        "/sys/error/names",
+        "/sys/error/severities",
+        "/sys/error/texts",
+    ]
+    .map(|name| registry.names(name));
     registry.change(|c| {
         names[0].set(c, 0, "local0");
         names[0].set(c, 1, "odd\"name\\\n");
         names[1].set(c, 1, "ip4-lookup");
         names[2].set(c, 1, "10");
         c.symlink("/err/ip4-input/bad checksum", "/node/errors", 1);
+        names[3].set(c, 1, "ip4-input/bad checksum");
+        names[4].set(c, 1, "error");
+        names[5].set(c, 1, "bad ip4 checksum");
     });
     registry.set_gauges("/net/ip4/routes/", &[("10".into(), 12)]);
     registry.set_gauges("/net/ip6/routes/", &[("7".into(), 30)]);
@@ -203,7 +213,9 @@ fn values_are_those_of_the_segment() {
     assert_eq!(value("ferrovia_interface_receive_bytes", odd), Some(300));
     assert_eq!(value("ferrovia_interface_receive_bytes", r#"{interface="local0"}"#), Some(0));
     assert_eq!(families["ferrovia_interface_drops"].1.len(), 2, "the third has no name");
-    assert_eq!(value("ferrovia_errors", r#"{node="ip4-input",reason="bad checksum"}"#), Some(8));
+    let labels =
+        r#"{node="ip4-input",reason="bad checksum",severity="error",text="bad ip4 checksum"}"#;
+    assert_eq!(value("ferrovia_errors", labels), Some(8));
     assert_eq!(value("ferrovia_node_clocks", r#"{node="ip4-lookup",worker="wk_0"}"#), Some(11));
     assert_eq!(families["ferrovia_node_calls"].1.len(), 1, "where it has run");
     assert_eq!(value("ferrovia_vector_rate", r#"{worker="main"}"#), Some(3));

@@ -166,11 +166,16 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// Ways out of nodes: `node` and `reason`.
+    /// Ways out of nodes: `node`, `reason`, `severity` (`error` where packets are lost, else
+    /// `info`), and the `text` that `show errors` has for it.
     pub fn by_reason(&mut self) {
-        for (name, value) in self.from.below("/err/") {
-            if let Some((node, reason)) = name.split_once('/') {
-                self.push([node, reason], value.total());
+        let from = self.from;
+        let [names, severities, texts] =
+            ["names", "severities", "texts"].map(|part| from.names(&format!("/sys/error/{part}")));
+        for (name, (severity, text)) in names.iter().zip(severities.iter().zip(texts)) {
+            let value = from.stats.get(&format!("/err/{name}"));
+            if let (Some((node, reason)), Some(value)) = (name.split_once('/'), value) {
+                self.push([node, reason, severity, text], value.total());
             }
         }
     }
