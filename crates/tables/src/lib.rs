@@ -8,6 +8,7 @@
 //!   lock.
 //! * [`Sessions`] — sessions of one thread, by keys that senders choose, with timeouts and lists by
 //!   age.
+//! * [`Shares`] — shares of hosts in a table that is full.
 //! * [`Mixer`] — hashes of such keys.
 //! * [`HashIndex`] — entries by hash, for tables of whole keys that control changes.
 //! * [`Pool`] — objects at stable indices.
@@ -21,6 +22,7 @@ pub mod mac;
 mod mixer;
 mod pool;
 mod sessions;
+mod shares;
 
 pub use hash_index::{HashIndex, fold};
 pub use lpm::{
@@ -30,3 +32,4 @@ pub use mac::MacTable;
 pub use mixer::Mixer;
 pub use pool::Pool;
 pub use sessions::{AgeList, SessionHandle, SessionKey, Sessions};
+pub use shares::{SHARES, Shares};

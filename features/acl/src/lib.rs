@@ -48,7 +48,6 @@ mod policy;
 pub mod rule;
 mod session;
 mod settings;
-mod share;
 mod show;
 mod stage;
 mod startup_conf;

@@ -8,11 +8,10 @@
 use crate::list::Direction;
 use crate::packet::{PacketUpper, Part, Tuple};
 use crate::settings::{Settings, Timeout};
-use crate::share::{SHARES, Shares};
 use graph::{PerThread, ThreadIndex, ThreadState, World};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use tables::{AgeList, Mixer, SessionKey, Sessions};
+use tables::{AgeList, Mixer, SHARES, SessionKey, Sessions, Shares};
 use wire::{Address, Family, Ip4, Ip6, IpProtocol, TcpFlags};
 
 /// TCP sessions that aren't established, by age: the oldest makes room.

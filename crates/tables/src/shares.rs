@@ -5,6 +5,7 @@
 //! takes a new session of a host that has less than an equal share, and the host that has most
 //! loses its oldest one. Hosts whose hashes are equal have a share together.
 
+use crate::Mixer;
 use wire::Address;
 
 /// Shares that are told apart.
@@ -24,7 +25,7 @@ impl Default for Shares {
 
 impl Shares {
     /// The share of a host behind an interface. Hosts can't choose theirs without the mixer's seed.
-    pub fn index<A: Address>(mixer: tables::Mixer, host: A, sw_if: u32) -> u8 {
+    pub fn index<A: Address>(mixer: Mixer, host: A, sw_if: u32) -> u8 {
         mixer.add_bytes(host.to_octets().as_ref()).add(sw_if.into()).hash() as u8
     }
 
