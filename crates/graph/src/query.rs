@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Queries of the threads: control sends each a query, and goes on until the replies are there.
 
+use crate::slot::Message;
 use crate::{Runtime, ThreadIndex, World};
 use cli::{Error, Output, Task, TaskState};
 use msg::Pending;
@@ -9,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// A thread that has not answered by then is not waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The same for an answer that takes a thread many turns.
+const PATIENCE_FOR_PARTS: Duration = Duration::from_secs(10);
 /// Threads answer within a turn. A command looks for the answers again and again that long, and
 /// then as often.
 const SOON: Duration = Duration::from_millis(1);
@@ -43,6 +46,36 @@ impl World {
             slots: (0..self.threads()).map(query).collect(),
             since: Instant::now(),
             patience: PATIENCE,
+        }
+    }
+
+    /// As [`Self::query`], for work that would keep packets waiting: `part` does some of it, and is
+    /// called again at the thread's next turn as long as it returns true. The answer has also what
+    /// it needs to know about the parts before. The work is done to the end, whether or not
+    /// anybody waits for the answers.
+    pub fn query_in_parts<T: Default + Send + 'static>(
+        &self,
+        part: impl Fn(&mut Runtime, &mut T) -> bool + Send + Sync + 'static,
+    ) -> Replies<T> {
+        let part = Arc::new(part);
+        let query = |thread| {
+            let slot: Slot<T> = Arc::new(Mutex::new(None));
+            let (answer, part) = (slot.clone(), part.clone());
+            let mut so_far = T::default();
+            let call = move |rt: &mut Runtime| {
+                let more = part(rt, &mut so_far);
+                if !more {
+                    *answer.lock().expect("no panic inside") = Some(std::mem::take(&mut so_far));
+                }
+                more
+            };
+            self.post(ThreadIndex(thread as u16), Message::CallAgain(Box::new(call)));
+            slot
+        };
+        Replies {
+            slots: (0..self.threads()).map(query).collect(),
+            since: Instant::now(),
+            patience: PATIENCE_FOR_PARTS,
         }
     }
 }
@@ -163,6 +196,24 @@ mod tests {
         assert!(
             bench.cli("show buffers").expect_err("no such command").to_string().contains("cached")
         );
+    }
+
+    /// A part is done in each turn, and other messages come in between.
+    #[suite::test]
+    fn an_answer_in_parts_takes_a_turn_for_each() {
+        let config = WorldConfig { threads: 2, buffers: 63, ..WorldConfig::default() };
+        let (world, mut runtimes) = World::new(&config, PLUGINS).expect("an instance");
+        let mut replies = world.query_in_parts(|rt, parts: &mut Vec<u16>| {
+            parts.push(rt.thread().0);
+            parts.len() < 3
+        });
+        for _ in 0..3 {
+            assert_eq!(replies.poll(), None);
+            let mut between = world.query(|_| ());
+            runtimes.iter_mut().for_each(|rt| _ = rt.turn(false));
+            assert_eq!(between.poll(), Some(vec![Some(()); 2]));
+        }
+        assert_eq!(replies.poll(), Some(vec![Some(vec![0; 3]), Some(vec![1; 3])]));
     }
 
     #[suite::test]

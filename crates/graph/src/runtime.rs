@@ -7,6 +7,7 @@ use crate::crash;
 use crate::longest_call::LongestCall;
 use crate::node::Node;
 use crate::observe;
+use crate::slot::Message;
 use crate::slot::{InputSlot, NodeSlot, Removed};
 use crate::threads::Gauges;
 use crate::{ArcIndex, ChainStep, Cx, Input, InputMode, NodeIndex, SwIfIndex, ThreadIndex};
@@ -17,19 +18,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sync::{Queue, Reader, Waker};
-
-/// A message from control to a thread.
-pub(crate) enum Message {
-    AddNode(Box<NodeSlot>),
-    AddInput(Box<InputSlot>),
-    /// A node that is named, but that no plugin brings.
-    AddMissing(NodeIndex),
-    /// Its index is used again when every thread has dropped its reference to this.
-    RemoveNode(NodeIndex, Arc<Removed>),
-    Call(Box<dyn FnOnce(&mut Runtime) + Send>),
-    Inject(NodeIndex, Owned),
-    Stop,
-}
 
 /// Nanoseconds between two ticks of a node.
 const SECOND: u64 = 1_000_000_000;
@@ -238,6 +226,11 @@ impl Runtime {
                 Message::AddMissing(index) => self.place(index),
                 Message::RemoveNode(index, removed) => self.remove(index, &removed),
                 Message::Call(call) => call(self),
+                Message::CallAgain(mut call) => {
+                    if call(self) {
+                        self.mailbox.post(Message::CallAgain(call));
+                    }
+                }
                 Message::Inject(node, buffer) => {
                     self.gauges.injected.fetch_sub(1, Ordering::Relaxed);
                     self.core.inject(node, buffer);
@@ -281,7 +274,7 @@ impl Runtime {
         let mut clock = if self.busy_until == 0 { rdtsc() } else { self.busy_until };
         self.gauges.turn();
         if !self.mailbox.is_empty() {
-            self.receive_some(MESSAGES);
+            self.receive_some(MESSAGES.min(self.mailbox.len()));
         }
         self.core.now = self.core.clock.now();
         let turn = self.reader.turn();

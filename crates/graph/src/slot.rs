@@ -6,7 +6,8 @@ use crate::dispatch::{ErasedNode, Run};
 use crate::input::InputBox;
 use crate::longest_call::LongestCall;
 use crate::node::as_dynamic;
-use crate::{InputMode, Next, NodeIndex};
+use crate::{InputMode, Next, NodeIndex, Runtime};
+use buffer::Owned;
 use std::any::TypeId;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -91,4 +92,19 @@ pub(crate) struct Removed {
     pub errors: Range<u32>,
     /// Its bodies, for control to drop: that may close files.
     pub slots: Mutex<Vec<NodeSlot>>,
+}
+
+/// A message from control to a thread.
+pub(crate) enum Message {
+    AddNode(Box<NodeSlot>),
+    AddInput(Box<InputSlot>),
+    /// A node that is named, but that no plugin brings.
+    AddMissing(NodeIndex),
+    /// Its index is used again when every thread has dropped its reference to this.
+    RemoveNode(NodeIndex, Arc<Removed>),
+    Call(Box<dyn FnOnce(&mut Runtime) + Send>),
+    /// As long as it returns true, it is called again at the next turn.
+    CallAgain(Box<dyn FnMut(&mut Runtime) -> bool + Send>),
+    Inject(NodeIndex, Owned),
+    Stop,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Control's handles on threads.
 
-use crate::runtime::Message;
+use crate::slot::Message;
 use crate::threads::Gauges;
 use std::sync::Arc;
 use sync::{Queue, Waker};

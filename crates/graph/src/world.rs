@@ -17,8 +17,9 @@ use crate::node::{Factory, NodeType};
 use crate::process::Processes;
 use crate::registry::{Kind, NodeEntry, NodeInfo, Registry};
 use crate::running::ConfigState;
-use crate::runtime::{Message, Runtime};
+use crate::runtime::Runtime;
 use crate::shared::States;
+use crate::slot::Message;
 use crate::slot::{InputSlot, NodeSlot};
 use crate::thread_handle::ThreadHandle;
 use crate::threads::Gauges;
@@ -267,7 +268,7 @@ impl World {
 
     /// Sends a thread something, in order. Never waits: a thread that is busy or stuck takes it
     /// when it can.
-    fn post(&self, thread: ThreadIndex, message: Message) {
+    pub(crate) fn post(&self, thread: ThreadIndex, message: Message) {
         self.handles[thread.at()].mailbox.post(message);
     }
 

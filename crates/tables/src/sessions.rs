@@ -365,6 +365,18 @@ impl<K: SessionKey, V: Default, const N: usize, const KEYS: usize> Sessions<K, V
         Ok(None)
     }
 
+    /// Returns the index of the next session of a walk as [`Self::next_at`] does it, whose place is
+    /// 0 at first. `None` at the end of the walk, and if the budget is spent: then there may be
+    /// more.
+    pub fn walk(&self, place: &mut u32, budget: &mut usize) -> Option<u32> {
+        let found = self.next_at(*place, budget);
+        *place = match found {
+            Ok(at) => at.map_or(u32::MAX, |at| at + 1),
+            Err(next) => next,
+        };
+        found.ok().flatten()
+    }
+
     #[inline(always)]
     fn head(&self, AgeList { set, list }: AgeList) -> u32 {
         assert!(set < N && list < self.lists, "list {list} of set {set}");

@@ -320,12 +320,11 @@ proptest! {
             }
             let sessions: std::collections::BTreeSet<_> = known.values().map(|(at, _)| *at).collect();
             prop_assert_eq!(table.len(), sessions.len());
-            let (mut walked, mut from, mut budget) = (Vec::new(), 0, 7);
-            loop {
-                match table.next_at(from, &mut budget) {
-                    Ok(Some(at)) => { walked.push(at); from = at + 1; }
-                    Ok(None) => break,
-                    Err(at) => { from = at; budget = 7; }
+            let (mut walked, mut place, mut budget) = (Vec::new(), 0, 0);
+            while budget == 0 {
+                budget = 7;
+                while let Some(at) = table.walk(&mut place, &mut budget) {
+                    walked.push(at);
                 }
             }
             prop_assert!(walked.into_iter().eq(sessions));
