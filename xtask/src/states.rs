@@ -47,7 +47,8 @@ pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Ve
                 continue;
             };
             // For every type that is shared: what the framework itself says of them.
-            if !line.contains("AnyShared") && !of.starts_with("PerThread<") {
+            let is_any = ["PerThread<", "Both<"].iter().any(|any| of.starts_with(any));
+            if !line.contains("AnyShared") && !is_any {
                 made.push((path, package, name(of)));
             }
         }

@@ -5,7 +5,7 @@ use crate::{Device, IfCounters, IfKind, Interfaces, Neighbor, Neighbors, NewInte
 use buffer::Buffer;
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, Shared, SwIfIndex, World};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
@@ -154,6 +154,14 @@ pub fn peer_mac(i: usize) -> MacAddr {
     MacAddr([2, 0xfe, 0, 0, 1, i as u8])
 }
 
+/// The address of the neighbour of a port of a [`Rig`]: see [`Rig::networks`].
+pub fn peer(v6: bool, i: usize) -> IpAddr {
+    match v6 {
+        false => Ipv4Addr::new(10, 0, i as u8, 2).into(),
+        true => Ipv6Addr::new(0x2001, 0xdb8, i as u16, 0, 0, 0, 0, 2).into(),
+    }
+}
+
 /// An instance with ports `p0`, `p1`, … that are up and keep what they send, for tests of plugins.
 pub struct Rig {
     /// Runs the instance.
@@ -245,11 +253,7 @@ impl Rig {
         for (i, port) in self.ports.clone().into_iter().enumerate() {
             self.cli(&format!("set interface ip address p{i} 10.0.{i}.1/24"));
             self.cli(&format!("set interface ip address p{i} 2001:db8:{i}::1/64"));
-            let peers: [std::net::IpAddr; 2] = [
-                Ipv4Addr::new(10, 0, i as u8, 2).into(),
-                std::net::Ipv6Addr::new(0x2001, 0xdb8, i as u16, 0, 0, 0, 0, 2).into(),
-            ];
-            for peer in peers {
+            for peer in [peer(false, i), peer(true, i)] {
                 let known = Neighbor { is_static: true, ..Neighbor::new(port, peer, peer_mac(i)) };
                 let world = self.world();
                 world.get::<Neighbors>().set(&world, known).expect("set");
@@ -284,6 +288,12 @@ impl Rig {
     /// As [`Self::pass_all`], for one frame.
     pub fn pass(&mut self, port: usize, frame: &[u8]) -> Vec<(usize, Vec<u8>)> {
         self.pass_all(port, &[frame.to_vec()])
+    }
+
+    /// Receives a frame on a port; true if it has left by another one, alone.
+    pub fn passes(&mut self, from: usize, to: usize, frame: &[u8]) -> bool {
+        let sent = self.pass(from, frame);
+        sent.len() == 1 && sent[0].0 == to
     }
 
     /// The frames sent since the last call, each with the number of its port, sorted.

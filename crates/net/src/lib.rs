@@ -22,6 +22,7 @@ mod addr;
 pub mod adj;
 pub mod api;
 pub mod args;
+mod both;
 mod counters;
 mod device;
 pub mod drive;
@@ -54,6 +55,7 @@ pub use adj::{
     Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, LinkType, Links, ObjectInterface,
     ObjectType, Objects, Ordinaries, Ordinary, Rewrite, SmallLoadBalance, ethernet_rewrite,
 };
+pub use both::{Both, ByVersion};
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, FloodRole, RxQueue};
 pub use event::{ColumnId, IfEvent};

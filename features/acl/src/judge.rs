@@ -5,7 +5,7 @@ use crate::list::{Direction, Hit, List, Listed};
 use crate::packet::{PacketUpper, Part, Tuple};
 use crate::policy::{Policies, Policy};
 use crate::rule::Action;
-use crate::session::{AllSessions, Flows, Key, Made, Session, ThreadSessions, Tracked, begins};
+use crate::session::{self, AllSessions, Flows, Key, Made, Session, ThreadSessions, begins};
 use crate::settings::Settings;
 use graph::{ThreadIndex, World};
 use net::FlowOwners;
@@ -79,7 +79,7 @@ pub struct Judge<F> {
     of: std::marker::PhantomData<fn() -> F>,
 }
 
-impl<F: Listed + Tracked> Judge<F> {
+impl<F: Listed> Judge<F> {
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         Self {
             thread,
@@ -141,9 +141,9 @@ impl<F: Listed + Tracked> Judge<F> {
         debug_assert!(sessions.is_some(), "nothing is judged while something is judged");
         let Some(mut sessions) = sessions else { return Verdict::Deny(None) };
         if let Some(key) = &key
-            && let Some((at, session)) = F::flows(&mut sessions).find(key, now)
+            && let Some((at, session)) = sessions.of::<F>().find(key, now)
         {
-            let flows = F::flows(&mut sessions);
+            let flows = sessions.of::<F>();
             if session.generation == policy.generation
                 || self.judge_again((at, session), key, policy, flows, turn)
             {
@@ -176,7 +176,7 @@ impl<F: Listed + Tracked> Judge<F> {
         now: u64,
     ) -> Made {
         let limit = self.settings.limit(self.threads);
-        sessions.make::<F>(key, session, (now, &self.settings), limit)
+        session::make::<F>(sessions, key, session, (now, &self.settings), limit)
     }
 
     /// Judges a session by the list of the direction that made it, as the packet that made it
@@ -213,6 +213,6 @@ impl<F: Listed + Tracked> Judge<F> {
     /// Ends sessions of this thread whose time has ended, as [`Flows::expire`].
     pub fn expire(&self, (turn, now): (&Turn<'_>, u64), budget: usize) -> bool {
         let sessions = self.sessions.of(self.thread, turn);
-        sessions.is_some_and(|mut sessions| F::flows(&mut sessions).expire(now, budget))
+        sessions.is_some_and(|mut sessions| sessions.of::<F>().expire(now, budget))
     }
 }

@@ -5,7 +5,7 @@ use crate::judge::{Judge, Verdict};
 use crate::list::{Direction, FindMany, Hit, List, Listed, find_variants};
 use crate::lookup::{BLOCK, NONE};
 use crate::packet::{Part, Tuple, read};
-use crate::session::{AT_A_TICK, Tracked};
+use crate::session::AT_A_TICK;
 use buffer::{Buffer, Owned};
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, Vector, World};
 use simd::Isa;
@@ -93,19 +93,19 @@ pub enum To {
 }
 
 /// A node. What it does is in [`Checker`], which is compiled once for all places.
-pub struct AclNode<F: Listed + Tracked, P> {
+pub struct AclNode<F: Listed, P> {
     checker: Checker<F>,
     place: std::marker::PhantomData<fn() -> P>,
 }
 
-impl<F: Listed + Tracked, P: Place> Build for AclNode<F, P> {
+impl<F: Listed, P: Place> Build for AclNode<F, P> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         Self { checker: Checker::new(world, thread, P::AT), place: std::marker::PhantomData }
     }
 }
 
 /// Checks packets at a place.
-struct Checker<F: Listed + Tracked> {
+struct Checker<F: Listed> {
     at: At,
     judge: Judge<F>,
     find: FindMany<F>,
@@ -133,7 +133,7 @@ fn packet(b: &Buffer, at: At) -> &[u8] {
     b.data().get(start..).unwrap_or_default()
 }
 
-impl<F: Listed + Tracked> Checker<F> {
+impl<F: Listed> Checker<F> {
     fn new(world: &World, thread: ThreadIndex, at: At) -> Self {
         Self { at, judge: Judge::new(world, thread), find: find_variants::<F>().best() }
     }
@@ -256,7 +256,7 @@ impl<F: Listed + Tracked> Checker<F> {
     }
 }
 
-impl<F: Listed + Tracked, P: Place> Node for AclNode<F, P> {
+impl<F: Listed, P: Place> Node for AclNode<F, P> {
     const NAME: &'static str = P::NAME;
     const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;

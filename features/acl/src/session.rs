@@ -8,11 +8,11 @@
 use crate::list::Direction;
 use crate::packet::{PacketUpper, Part, Tuple};
 use crate::settings::{Settings, Timeout};
-use graph::{PerThread, ThreadIndex, ThreadState, World};
+use graph::{PerThread, ThreadIndex, World};
+use net::{Both, ByVersion, Net};
 use std::hash::{BuildHasher, RandomState};
-use std::net::{Ipv4Addr, Ipv6Addr};
 use tables::{AgeList, Mixer, SHARES, SessionKey, Sessions, Shares};
-use wire::{Address, Family, Ip4, Ip6, IpProtocol, TcpFlags};
+use wire::{Address, IpProtocol, TcpFlags};
 
 /// TCP sessions that aren't established, by age: the oldest makes room.
 const TRANSIENT: AgeList = AgeList::new(0, 0);
@@ -343,25 +343,32 @@ impl<A: Address> Flows<A> {
         budget == 0
     }
 
-    /// Removes the sessions of an interface, or all.
-    pub fn clear(&mut self, only: Option<u32>) {
-        for list in [TRANSIENT, LASTING] {
-            let of = |(at, key, _): (u32, &Key<A>, &Session)| {
-                only.is_none_or(|only| only == key.sw_if).then_some(at)
-            };
-            let all: Vec<u32> = self.table.iter(list).filter_map(of).collect();
-            all.into_iter().for_each(|at| self.remove(at));
+    /// Removes sessions of interfaces, from the place of a walk on and as far as the budget goes.
+    /// Returns true if it is spent: there may be more.
+    pub fn clear(
+        &mut self,
+        is_meant: impl Fn(u32) -> bool,
+        place: &mut u32,
+        budget: &mut usize,
+    ) -> bool {
+        while let Some(at) = self.table.walk(place, budget) {
+            if self.table.key(at).is_some_and(|key| is_meant(key.sw_if)) {
+                self.remove(at);
+            }
         }
+        *budget == 0
     }
 
-    /// The first sessions, each with the seconds that it has left.
-    pub fn list(&self, now: u64, most: usize) -> Vec<(Key<A>, Session, u64)> {
-        let all = [TRANSIENT, LASTING].into_iter().flat_map(|list| self.table.iter(list));
-        let row = |(at, key, session): (u32, &Key<A>, &Session)| {
-            let left = self.table.remaining(at, tick(now)).unwrap_or_default();
-            (*key, *session, left * TICK / 1_000_000_000)
-        };
-        all.take(most).map(row).collect()
+    /// As [`Sessions::walk`].
+    pub fn walk(&self, place: &mut u32, budget: &mut usize) -> Option<u32> {
+        self.table.walk(place, budget)
+    }
+
+    /// The session at an index, with its key and the seconds that it has left.
+    pub fn get(&self, at: u32, now: u64) -> Option<(Key<A>, Session, u64)> {
+        let (key, session) = (self.table.key(at)?, self.table.get(at)?);
+        let left = self.table.remaining(at, tick(now)).unwrap_or_default();
+        Some((*key, *session, left * TICK / 1_000_000_000))
     }
 }
 
@@ -376,92 +383,65 @@ fn tick(now: u64) -> u32 {
     (now / TICK) as u32
 }
 
+/// Tables of sessions, as a thread has one for each IP version.
+pub struct Tables;
+
+impl ByVersion for Tables {
+    type Of<A: Address> = Flows<A>;
+
+    fn make<A: Address>(_: &World, thread: ThreadIndex) -> Flows<A> {
+        Flows::new(thread)
+    }
+}
+
 /// Sessions of one thread.
-pub struct ThreadSessions {
-    /// Sessions of IPv4 packets.
-    pub ip4: Flows<Ipv4Addr>,
-    /// Sessions of IPv6 packets.
-    pub ip6: Flows<Ipv6Addr>,
-}
-
-impl ThreadSessions {
-    /// Makes a session. If there are `limit` already, the oldest TCP session that isn't
-    /// established goes, or else one of the host that has most, if this one has less than its
-    /// share.
-    pub fn make<F: Tracked>(
-        &mut self,
-        key: Key<F::Addr>,
-        session: Session,
-        (now, settings): (u64, &Settings),
-        limit: usize,
-    ) -> Made {
-        F::flows(self).expire(now, AT_ONCE);
-        if self.len() >= limit
-            && (!self.make_room::<F>(&key, &session, limit) || self.len() >= limit)
-        {
-            return Made::Full;
-        }
-        F::flows(self).make(key, session, (now, settings))
-    }
-
-    fn len(&self) -> usize {
-        self.ip4.len() + self.ip6.len()
-    }
-
-    /// Removes a session for a new one; returns false if none may go.
-    #[cold]
-    fn make_room<F: Tracked>(
-        &mut self,
-        key: &Key<F::Addr>,
-        session: &Session,
-        limit: usize,
-    ) -> bool {
-        if F::flows(self).remove_oldest(TRANSIENT)
-            || self.ip4.remove_oldest(TRANSIENT)
-            || self.ip6.remove_oldest(TRANSIENT)
-        {
-            return true;
-        }
-        let flows = F::flows(self);
-        let own = flows.shares.of(flows.share(key, session)) as usize;
-        let hosts = self.ip4.shares.used() + self.ip6.shares.used() + usize::from(own == 0);
-        if own >= limit / hosts.max(1) {
-            return false;
-        }
-        let (of4, of6) = (self.ip4.shares.largest(), self.ip6.shares.largest());
-        if of4.1 >= of6.1 {
-            self.ip4.remove_oldest(of_share(of4.0))
-        } else {
-            self.ip6.remove_oldest(of_share(of6.0))
-        }
-    }
-}
-
-/// A protocol with sessions.
-pub trait Tracked: Family {
-    /// The sessions of this protocol.
-    fn flows(of: &mut ThreadSessions) -> &mut Flows<Self::Addr>;
-}
-
-impl Tracked for Ip4 {
-    #[inline(always)]
-    fn flows(of: &mut ThreadSessions) -> &mut Flows<Ipv4Addr> {
-        &mut of.ip4
-    }
-}
-
-impl Tracked for Ip6 {
-    #[inline(always)]
-    fn flows(of: &mut ThreadSessions) -> &mut Flows<Ipv6Addr> {
-        &mut of.ip6
-    }
-}
-
-impl ThreadState for ThreadSessions {
-    fn make(_: &World, thread: ThreadIndex) -> Self {
-        Self { ip4: Flows::new(thread), ip6: Flows::new(thread) }
-    }
-}
-
+pub type ThreadSessions = Both<Tables>;
 /// Sessions of all threads.
 pub type AllSessions = PerThread<ThreadSessions>;
+
+/// Makes a session. If there are `limit` already, the oldest TCP session that isn't established
+/// goes, or else one of the host that has most, if this one has less than its share.
+pub fn make<F: Net>(
+    sessions: &mut ThreadSessions,
+    key: Key<F::Addr>,
+    session: Session,
+    (now, settings): (u64, &Settings),
+    limit: usize,
+) -> Made {
+    sessions.of::<F>().expire(now, AT_ONCE);
+    let is_full = |sessions: &ThreadSessions| sessions.ip4.len() + sessions.ip6.len() >= limit;
+    if is_full(sessions) && (!make_room::<F>(sessions, &key, &session, limit) || is_full(sessions))
+    {
+        return Made::Full;
+    }
+    sessions.of::<F>().make(key, session, (now, settings))
+}
+
+/// Removes a session for a new one; returns false if none may go.
+#[cold]
+fn make_room<F: Net>(
+    sessions: &mut ThreadSessions,
+    key: &Key<F::Addr>,
+    session: &Session,
+    limit: usize,
+) -> bool {
+    if sessions.of::<F>().remove_oldest(TRANSIENT)
+        || sessions.ip4.remove_oldest(TRANSIENT)
+        || sessions.ip6.remove_oldest(TRANSIENT)
+    {
+        return true;
+    }
+    let flows = sessions.of::<F>();
+    let own = flows.shares.of(flows.share(key, session)) as usize;
+    let (ip4, ip6) = (&mut sessions.ip4, &mut sessions.ip6);
+    let hosts = ip4.shares.used() + ip6.shares.used() + usize::from(own == 0);
+    if own >= limit / hosts.max(1) {
+        return false;
+    }
+    let (of4, of6) = (ip4.shares.largest(), ip6.shares.largest());
+    if of4.1 >= of6.1 {
+        ip4.remove_oldest(of_share(of4.0))
+    } else {
+        ip6.remove_oldest(of_share(of6.0))
+    }
+}

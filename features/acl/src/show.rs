@@ -4,7 +4,7 @@
 use crate::control::{Acl, Acls, Context, Lists};
 use crate::list::{Direction, List};
 use crate::rule::{Networks, Rule, Upper};
-use crate::session::{AllSessions, Flows, Key, Session};
+use crate::session::{AllSessions, Flows, Session};
 use crate::settings::{Settings, Timeout};
 use crate::switched::{Whitelist, Whitelists};
 use cli::{Error, Matches, Output, Result, Writer, retval};
@@ -202,29 +202,41 @@ struct Row {
     seconds: u64,
 }
 
-/// The sessions of a thread.
+/// Entries of tables that a thread looks at in a turn.
+const SLICE: usize = 2048;
+
+/// The sessions of a thread, and the places of the walks over its tables.
 #[derive(Default)]
 struct OfThread {
     added: u64,
     deleted: u64,
     rows: Vec<Row>,
+    places: [u32; 2],
 }
 
 impl OfThread {
-    fn add<A: Address>(&mut self, flows: &Flows<A>, now: u64, most: usize) {
-        let (added, deleted) = flows.totals();
-        self.added += added;
-        self.deleted += deleted;
-        let row = |(key, session, seconds): (Key<A>, Session, u64)| Row {
-            near: (key.near().0.into(), key.near().1),
-            far: (key.far().0.into(), key.far().1),
-            sw_if: key.sw_if,
-            protocol: key.protocol,
-            session,
-            seconds,
-        };
-        let most = most.saturating_sub(self.rows.len());
-        self.rows.extend(flows.list(now, most).into_iter().map(row));
+    /// Adds sessions of a table as far as the budget goes. Returns true if it is spent.
+    fn add<A: Address>(
+        &mut self,
+        table: usize,
+        flows: &Flows<A>,
+        now: u64,
+        (most, budget): (usize, &mut usize),
+    ) -> bool {
+        while self.rows.len() < most
+            && let Some(at) = flows.walk(&mut self.places[table], budget)
+        {
+            let Some((key, session, seconds)) = flows.get(at, now) else { continue };
+            self.rows.push(Row {
+                near: (key.near().0.into(), key.near().1),
+                far: (key.far().0.into(), key.far().1),
+                sw_if: key.sw_if,
+                protocol: key.protocol,
+                session,
+                seconds,
+            });
+        }
+        *budget == 0
     }
 }
 
@@ -233,14 +245,15 @@ pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
     let most = m.opt::<u32>("most")?.map_or(MOST, |most| most as usize);
     let (all, clock, settings) = (w.get::<AllSessions>(), w.clock.clone(), w.get::<Settings>());
     let interfaces = w.get::<Interfaces>();
-    let replies = w.query(move |rt| {
-        let mut of_thread = OfThread::default();
-        if let Some(sessions) = all.of(rt.thread(), &rt.reading()) {
-            let now = clock.now();
-            of_thread.add(&sessions.ip4, now, most);
-            of_thread.add(&sessions.ip6, now, most);
-        }
-        of_thread
+    let replies = w.query_in_parts(move |rt, of_thread: &mut OfThread| {
+        let (thread, turn) = (rt.thread(), rt.reading());
+        let Some(sessions) = all.of(thread, &turn) else { return false };
+        let (mut budget, now) = (SLICE, clock.now());
+        let ((added4, deleted4), (added6, deleted6)) =
+            (sessions.ip4.totals(), sessions.ip6.totals());
+        (of_thread.added, of_thread.deleted) = (added4 + added6, deleted4 + deleted6);
+        of_thread.add(0, &sessions.ip4, now, (most, &mut budget))
+            || of_thread.add(1, &sessions.ip6, now, (most, &mut budget))
     });
     Ok(replies.then(move |threads| {
         let threads: Vec<_> = threads.into_iter().map(Option::unwrap_or_default).collect();
@@ -287,11 +300,13 @@ pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
 pub fn clear_sessions(w: &World, m: &Matches) -> Result<Output> {
     let only = given_interface(w, m, "interface")?.map(|sw_if| sw_if.0);
     let all = w.get::<AllSessions>();
-    let replies = w.query(move |rt| {
-        if let Some(mut sessions) = all.of(rt.thread(), &rt.reading()) {
-            sessions.ip4.clear(only);
-            sessions.ip6.clear(only);
-        }
+    let replies = w.query_in_parts(move |rt, places: &mut [u32; 2]| {
+        let (thread, turn) = (rt.thread(), rt.reading());
+        let Some(mut sessions) = all.of(thread, &turn) else { return false };
+        let mut budget = SLICE;
+        let is_meant = |sw_if| only.is_none_or(|only| only == sw_if);
+        sessions.ip4.clear(is_meant, &mut places[0], &mut budget)
+            || sessions.ip6.clear(is_meant, &mut places[1], &mut budget)
     });
     Ok(replies.then(|threads| {
         if threads.iter().any(Option::is_none) {

@@ -9,13 +9,13 @@ use crate::node::Place;
 use crate::packet::{Tuple, read};
 use crate::policy::Policy;
 use crate::rule::Action;
-use crate::session::{Key, Tracked};
+use crate::session::Key;
 use graph::{Build, ChainStep, Cx, ErrorIndex, ThreadIndex, World, filled};
 use net::{PacketColumns, Stage};
 use std::marker::PhantomData;
 
 /// The stage of a node, by its place.
-pub struct Permitted<F: Listed + Tracked, P> {
+pub struct Permitted<F: Listed, P> {
     judge: Judge<F>,
     find: FindMany<F>,
     checked: ErrorIndex,
@@ -27,7 +27,7 @@ pub struct Permitted<F: Listed + Tracked, P> {
     place: PhantomData<P>,
 }
 
-impl<F: Listed + Tracked, P: Place> Build for Permitted<F, P> {
+impl<F: Listed, P: Place> Build for Permitted<F, P> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let node = filled(P::NAME, F::IS_V6);
         let of = |reason| world.reason_index(&node, reason).expect("a counter of this plugin");
@@ -45,7 +45,7 @@ impl<F: Listed + Tracked, P: Place> Build for Permitted<F, P> {
     }
 }
 
-impl<F: Listed + Tracked, P: Place> Stage<F> for Permitted<F, P> {
+impl<F: Listed, P: Place> Stage<F> for Permitted<F, P> {
     fn pass(
         &mut self,
         packets: &mut PacketColumns<'_, F>,
@@ -71,7 +71,7 @@ impl<F: Listed + Tracked, P: Place> Stage<F> for Permitted<F, P> {
     }
 }
 
-impl<F: Listed + Tracked, P: Place> Permitted<F, P> {
+impl<F: Listed, P: Place> Permitted<F, P> {
     /// A mask of packets of sessions that were judged by these lists.
     fn by_sessions(
         &self,
@@ -81,7 +81,7 @@ impl<F: Listed + Tracked, P: Place> Permitted<F, P> {
     ) -> u64 {
         let (sw_if, now) = (packets.sw_if, cx.now());
         let Some(mut sessions) = self.judge.sessions.of(self.thread, cx.turn) else { return 0 };
-        let (flows, settings) = (F::flows(&mut sessions), &self.judge.settings);
+        let (flows, settings) = (sessions.of::<F>(), &self.judge.settings);
         let (mut keys, mut found) = ([Key::NOTHING; BLOCK], [NONE; BLOCK]);
         let n = BLOCK - packets.which.leading_zeros() as usize;
         let of_flows = packets.mask(|_, i| {

@@ -2,7 +2,7 @@
 //! Tables, and how IPv4 and IPv6 differ.
 
 use super::{RouteKey, Source};
-use crate::{AdjIndex, IfView, Link};
+use crate::{AdjIndex, Both, ByVersion, IfView, Link};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tables::Key;
@@ -39,6 +39,16 @@ pub trait Net: Family {
     fn stays_on_link(group: Self::Addr) -> bool;
     /// Returns true if packets to a group stay in their node (RFC 4291 2.7: scope 1).
     fn stays_in_node(group: Self::Addr) -> bool;
+    /// This protocol's of a pair.
+    fn of_both<T: ByVersion>(both: &mut Both<T>) -> &mut T::Of<Self::Addr>;
+}
+
+impl<T: ByVersion> Both<T> {
+    /// That of a version.
+    #[inline(always)]
+    pub fn of<F: Net>(&mut self) -> &mut T::Of<F::Addr> {
+        F::of_both(self)
+    }
 }
 
 impl Net for Ip4 {
@@ -96,6 +106,10 @@ impl Net for Ip4 {
     #[inline(always)]
     fn stays_in_node(_: Ipv4Addr) -> bool {
         false
+    }
+    #[inline(always)]
+    fn of_both<T: ByVersion>(both: &mut Both<T>) -> &mut T::Of<Ipv4Addr> {
+        &mut both.ip4
     }
 }
 
@@ -157,6 +171,10 @@ impl Net for Ip6 {
     #[inline(always)]
     fn stays_in_node(group: Ipv6Addr) -> bool {
         matches!(group.octets(), [0xff, second, ..] if second & 15 == 1)
+    }
+    #[inline(always)]
+    fn of_both<T: ByVersion>(both: &mut Both<T>) -> &mut T::Of<Ipv6Addr> {
+        &mut both.ip6
     }
 }
 

@@ -20,6 +20,7 @@ mod arg;
 mod build;
 mod fields;
 
+use std::net::IpAddr;
 use wire::{
     Arp, ArpOp, EtherType, Gre, Icmp4Type, Icmp6Type, IcmpHeader, IpProtocol, Ipv4Header,
     Ipv6Header, MacAddr, MplsLabel, TcpFlags, TcpHeader, U16, UdpHeader, VlanTag, Vxlan,
@@ -141,6 +142,18 @@ impl Packet {
     pub fn ip6(self, src: impl Arg<Ip6>, dst: impl Arg<Ip6>) -> Self {
         let header = Ipv6Header::new(src.arg(), dst.arg(), IpProtocol(0), 0);
         self.with(Layer::Ip6 { header, protocol: None, length: None })
+    }
+
+    /// An IP header of the addresses' version.
+    ///
+    /// # Panics
+    /// If they are of two versions.
+    pub fn ip(self, src: IpAddr, dst: IpAddr) -> Self {
+        match (src, dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => self.ip4(src, dst),
+            (IpAddr::V6(src), IpAddr::V6(dst)) => self.ip6(src, dst),
+            _ => panic!("{src} and {dst} have two versions"),
+        }
     }
 
     /// An IPv6 extension header of type `kind`. `body` is what follows the next-header byte; pad it

@@ -9,10 +9,8 @@ use wire::MacAddr;
 
 /// A packet with this source MAC address and source IP address, from the network of port 0.
 fn from(mac: MacAddr, v6: bool, source: &str) -> Packet {
-    let ether = pkt::ether(mac, port_mac(0));
-    let to = peer(v6, 1);
-    let ip = if v6 { ether.ip6(source, &*to) } else { ether.ip4(source, &*to) };
-    ip.udp(1, 2).payload_len(30)
+    let source = source.parse().expect("an address");
+    pkt::ether(mac, port_mac(0)).ip(source, peer(v6, 1)).udp(1, 2).payload_len(30)
 }
 
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);

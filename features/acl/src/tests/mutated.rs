@@ -12,11 +12,9 @@ fn bases(ether: &dyn Fn(bool) -> Packet) -> Vec<Vec<u8>> {
     for v6 in [false, true] {
         for host in ["2", "77"] {
             let ip = || {
-                let (from, to) = match v6 {
-                    false => (format!("10.0.0.{host}"), peer(false, 1)),
-                    true => (format!("2001:db8::{host}"), peer(true, 1)),
-                };
-                if v6 { ether(v6).ip6(&*from, &*to) } else { ether(v6).ip4(&*from, &*to) }
+                let from = if v6 { "2001:db8::" } else { "10.0.0." };
+                let from = format!("{from}{host}").parse().expect("an address");
+                ether(v6).ip(from, peer(v6, 1))
             };
             bases.push(ip().udp(7, 8).payload_len(40).build());
             bases.push(ip().tcp(7, 80).payload_len(30).build());

@@ -10,7 +10,7 @@ mod sessions;
 
 use crate::PLUGIN;
 use graph::Plugin;
-use net::drive::{Rig, peer_mac, port_mac};
+use net::drive::{Rig, peer, peer_mac, port_mac};
 use testkit::pkt::{self, Packet};
 
 static PLUGINS: &[&Plugin] = &[
@@ -46,27 +46,20 @@ fn zones(graph: bool) -> Rig {
     rig
 }
 
-/// The address of a port's neighbour.
-fn peer(v6: bool, port: usize) -> String {
-    if v6 { format!("2001:db8:{port}::2") } else { format!("10.0.{port}.2") }
-}
-
 /// A packet from the neighbour of one port to an address, without its upper layer.
 fn from_to_address(v6: bool, from: usize, destination: &str) -> Packet {
-    let ether = pkt::ether(peer_mac(from), port_mac(from));
-    let source = peer(v6, from);
-    if v6 { ether.ip6(&*source, destination) } else { ether.ip4(&*source, destination) }
+    let destination = destination.parse().expect("an address");
+    pkt::ether(peer_mac(from), port_mac(from)).ip(peer(v6, from), destination)
 }
 
 /// A packet from the neighbour of one port to that of another, without its upper layer.
 fn from_to(v6: bool, from: usize, to: usize) -> Packet {
-    from_to_address(v6, from, &peer(v6, to))
+    pkt::ether(peer_mac(from), port_mac(from)).ip(peer(v6, from), peer(v6, to))
 }
 
 /// Sends a packet that way; returns true if it has left by the other port, alone.
 fn passes(rig: &mut Rig, from: usize, to: usize, packet: &Packet) -> bool {
-    let sent = rig.pass(from, &packet.build());
-    sent.len() == 1 && sent[0].0 == to
+    rig.passes(from, to, &packet.build())
 }
 
 /// The node of packets that leave.
