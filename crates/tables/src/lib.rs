@@ -8,7 +8,7 @@
 //!   lock.
 //! * [`Sessions`] — sessions of one thread, by keys that senders choose, with timeouts and lists by
 //!   age.
-//! * [`Shares`] — shares of hosts in a table that is full.
+//! * [`Shares`] — the owners of a full table's entries: each may have as many as the others.
 //! * [`Mixer`] — hashes of such keys.
 //! * [`HashIndex`] — entries by hash, for tables of whole keys that control changes.
 //! * [`Pool`] — objects at stable indices.
@@ -32,4 +32,4 @@ pub use mac::MacTable;
 pub use mixer::Mixer;
 pub use pool::Pool;
 pub use sessions::{AgeList, SessionHandle, SessionKey, Sessions};
-pub use shares::{SHARES, Shares};
+pub use shares::{SHARES, Share, Shares};

@@ -11,7 +11,7 @@ use crate::settings::{Settings, Timeout};
 use graph::{PerThread, ThreadIndex, World};
 use net::{Both, ByVersion, Net};
 use std::hash::{BuildHasher, RandomState};
-use tables::{AgeList, Mixer, SHARES, SessionKey, Sessions, Shares};
+use tables::{AgeList, Mixer, SHARES, SessionKey, Sessions, Share, Shares};
 use wire::{Address, IpProtocol, TcpFlags};
 
 /// TCP sessions that aren't established, by age: the oldest makes room.
@@ -144,7 +144,7 @@ pub struct Session {
     /// The timeout that it has now, and [`BY_OUTPUT`].
     state: u8,
     /// The share of the host that made it.
-    share: u8,
+    share: Share,
 }
 
 /// The bit of sessions that packets which the interface sends have made.
@@ -287,12 +287,12 @@ impl<A: Address> Flows<A> {
     }
 
     /// The share of the host that makes a session.
-    fn share(&self, key: &Key<A>, session: &Session) -> u8 {
+    fn share(&self, key: &Key<A>, session: &Session) -> Share {
         let (host, _) = match session.made_by() {
             Direction::Input => key.near(),
             Direction::Output => key.far(),
         };
-        Shares::index(self.mixer, host, key.sw_if)
+        Shares::index(self.mixer.add_bytes(host.to_octets().as_ref()).add(key.sw_if.into()))
     }
 
     /// Removes the oldest session of a list. Returns false if there is none.
@@ -373,7 +373,7 @@ impl<A: Address> Flows<A> {
 }
 
 /// The sessions of a share, by age.
-const fn of_share(share: u8) -> AgeList {
+const fn of_share(share: Share) -> AgeList {
     AgeList::new(1, share as u32)
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The way of a packet through translation: the parts that both directions share.
 
-use crate::flows::{AllFlows, Flows};
-use crate::key::{End, Key, has_ports};
+use crate::flows::{AllFlows, Displaced, Flows};
+use crate::key::{End, Key, User, has_ports};
 use crate::packet::{Packet, rewrite};
 use crate::session::{SessionFlags, translated};
 use crate::settings::{PoolAddress, Settings, role};
@@ -172,6 +172,12 @@ impl Engine {
         (outcome, packet)
     }
 
+    /// Sessions that users have lost to others for the last packet.
+    pub fn displaced(&self, turn: &Turn<'_>) -> Displaced {
+        let flows = self.flows.of(self.thread, turn);
+        flows.map_or(Displaced::default(), |mut flows| flows.take_displaced())
+    }
+
     /// Counts what became of a packet.
     #[inline(always)]
     pub fn count(
@@ -305,32 +311,41 @@ impl Work<'_, '_> {
         }
     }
 
-    /// An address with a port for the source of the packet, out of a pool. `key` gives the key of
-    /// answers, and `wanted` is the port that is kept if it is free.
+    /// An address with a port for the source of the packet, out of a pool, for a session of this
+    /// user. `key` gives the key of answers, and `wanted` is the port that is kept if it is free.
     pub fn allocate(
         &mut self,
         pool: &[PoolAddress],
-        (fib, output): (u32, Option<u32>),
+        (user, output): (User, Option<u32>),
         key: impl Fn(End) -> Key,
         wanted: Option<u16>,
     ) -> Option<End> {
-        let found = self.allocate_once(pool, (fib, output), &key, wanted);
-        if found.is_some() || !self.flows.give_back(self.now) {
-            return found;
+        let of = (user.fib, output);
+        let once = |work: &mut Self| {
+            work.first_of(pool, of, |work, addr| work.allocate_of(addr, &key, wanted))
+        };
+        if let Some(end) = once(self) {
+            return Some(end);
         }
-        self.allocate_once(pool, (fib, output), &key, wanted)
+        if self.flows.give_back(self.now)
+            && let Some(end) = once(self)
+        {
+            return Some(end);
+        }
+        self.first_of(pool, of, |work, addr| work.take_of(addr, &key, user))
     }
 
-    fn allocate_once(
+    /// The first result of `get` for addresses of a pool, in the order in which the packet's user
+    /// gets them.
+    fn first_of(
         &mut self,
         pool: &[PoolAddress],
         (fib, output): (u32, Option<u32>),
-        key: &impl Fn(End) -> Key,
-        wanted: Option<u16>,
+        mut get: impl FnMut(&mut Self, Ipv4Addr) -> Option<End>,
     ) -> Option<End> {
         let n = pool.len();
         let first = crate::key::spread_of(self.p.from.addr) as usize % n.max(1);
-        let (to, protocol) = (self.p.to.addr, self.p.protocol);
+        let to = self.p.to.addr;
         let near = |address: &PoolAddress| match (address.of, output) {
             (Some((sw_if, _)), Some(output)) => sw_if == output,
             (Some((_, network)), None) => network.contains(to),
@@ -348,7 +363,7 @@ impl Work<'_, '_> {
         let mut tried = 0;
         for rank in ranks {
             for address in (0..n).rev().map(|i| &pool[(first + i) % n]).filter(|of| rank(of)) {
-                if let Some(end) = self.allocate_of(address.addr, key, wanted, protocol) {
+                if let Some(end) = get(self, address.addr) {
                     return Some(end);
                 }
                 tried += 1;
@@ -361,13 +376,13 @@ impl Work<'_, '_> {
     }
 
     /// A port of an address.
-    pub fn allocate_of(
+    fn allocate_of(
         &mut self,
         addr: Ipv4Addr,
         key: &impl Fn(End) -> Key,
         wanted: Option<u16>,
-        protocol: IpProtocol,
     ) -> Option<End> {
+        let protocol = self.p.protocol;
         if !has_ports(protocol) {
             let end = End::new(addr, 0);
             return self.flows.is_free(&key(end)).then_some(end);
@@ -375,6 +390,18 @@ impl Work<'_, '_> {
         let mappings = &self.engine.nat.mappings;
         let taken = |port| mappings.by_port(End::new(addr, port), protocol, self.turn).is_some();
         let port = self.flows.choose_port(wanted, |port| key(End::new(addr, port)), taken)?;
+        Some(End::new(addr, port))
+    }
+
+    /// A port of an address that has none left, from the user who has most.
+    fn take_of(&mut self, addr: Ipv4Addr, key: &impl Fn(End) -> Key, user: User) -> Option<End> {
+        let protocol = self.p.protocol;
+        if !has_ports(protocol) {
+            return None;
+        }
+        let mappings = &self.engine.nat.mappings;
+        let taken = |port| mappings.by_port(End::new(addr, port), protocol, self.turn).is_some();
+        let port = self.flows.take_port(user, |port| key(End::new(addr, port)), taken)?;
         Some(End::new(addr, port))
     }
 

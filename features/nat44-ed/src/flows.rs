@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sessions of a thread, and of all threads.
 
+mod room;
+
 use crate::key::{End, Key};
-use crate::ports::Ports;
+use crate::ports::{Ports, Use};
 use crate::session::{Change, OUTWARD, Session, SessionFlags};
 use crate::settings::{Settings, TICKS, Timeouts, tick};
 use graph::{PerThread, ThreadIndex, ThreadState, World};
+pub use room::Displaced;
 use stats::Lane;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
-use tables::{AgeList, Mixer, SessionKey, Sessions};
+use tables::{AgeList, Mixer, SessionKey, Sessions, Shares};
 use wire::IpProtocol;
 
 /// Sessions whose time has ended, the oldest first: they are shown for a while, and make room.
 const STALE: AgeList = AgeList::new(0, 0);
+/// Lists of all others, by [`room::of_share`].
+const LISTS: u32 = 1 + room::LISTS;
 /// Ticks for which a session is shown after its time has ended.
 const LINGER: u32 = 10 * TICKS;
 /// Timers that fire at most in one tick of the node, and for one new session.
@@ -22,6 +27,14 @@ pub const AT_A_TICK: usize = 4096;
 const AT_ONCE: usize = 8;
 /// Sessions whose time has ended that give their ports back at once when none is left.
 const GIVE_BACK: usize = 64;
+
+/// Sessions of users of one table.
+#[derive(Default)]
+struct OfTable {
+    sessions: u32,
+    /// Sessions whose time hasn't ended, by user.
+    shares: Shares,
+}
 
 /// Bytes of a session with its keys, without the index.
 pub const SESSION_BYTES: u64 = 128;
@@ -89,7 +102,13 @@ pub struct Flows {
     /// Back ends by client, for mappings that keep a client at one.
     clients: Sessions<Client, End>,
     /// Sessions by the index of the users' table.
-    of_table: HashMap<u32, u32>,
+    of_table: HashMap<u32, OfTable>,
+    /// Sessions whose time hasn't ended, by user.
+    shares: Shares,
+    /// For hashes of users.
+    mixer: Mixer,
+    /// Sessions that users have lost to others since the last look.
+    displaced: Displaced,
     /// Number of sessions whose time has ended.
     stale: usize,
     /// Ports of the thread.
@@ -104,9 +123,12 @@ impl Flows {
     fn new(world: &World, thread: ThreadIndex) -> Self {
         let seed = |what: u32| RandomState::new().hash_one((thread, what));
         Self {
-            table: Sessions::new(seed(0), u32::MAX, 1),
+            table: Sessions::new(seed(0), u32::MAX, LISTS),
             clients: Sessions::new(seed(1), u32::MAX, 0),
             of_table: HashMap::new(),
+            shares: Shares::default(),
+            mixer: Mixer::new(seed(3)),
+            displaced: Displaced::default(),
             stale: 0,
             ports: Ports::new(seed(2)),
             jobs: VecDeque::new(),
@@ -167,9 +189,12 @@ impl Flows {
         taken: impl Fn(u16) -> bool,
     ) -> Option<u16> {
         let table = &self.table;
-        let free =
-            |key: &Key| table.find(key).and_then(|at| table.get(at)).is_none_or(Session::is_stale);
-        self.ports.choose(wanted, &key, |port| free(&key(port)) && !taken(port))
+        let look = |port| match table.find(&key(port)).and_then(|at| table.get(at)) {
+            Some(session) if !session.is_stale() => Use::Of(session.share),
+            _ if taken(port) => Use::Mapped,
+            _ => Use::Free,
+        };
+        self.ports.choose(wanted, &key, look)
     }
 
     /// The session at an index.
@@ -202,6 +227,7 @@ impl Flows {
         if change != Change::None {
             let timeout = session.timeout(IpProtocol::TCP);
             self.table.set_timeout(at, tick(now), settings.timeouts.ticks(timeout));
+            self.enlist(at);
         }
         change == Change::Reopened
     }
@@ -213,12 +239,13 @@ impl Flows {
     pub fn make(
         &mut self,
         keys: [Key; 2],
-        session: Session,
+        mut session: Session,
         (now, settings): (u64, &Settings),
     ) -> Result<u32, Refused> {
         self.expire(now, AT_ONCE);
         let fib = keys[OUTWARD].fib();
-        self.make_room(settings, fib)?;
+        session.share = self.share_of(keys[OUTWARD].sender());
+        self.make_room(settings, fib, session.share)?;
         for key in &keys {
             let Some(old) = self.table.find(key) else { continue };
             if !self.table.get(old).is_some_and(Session::is_stale) {
@@ -229,26 +256,14 @@ impl Flows {
         let timeout = settings.timeouts.ticks(session.timeout(keys[0].protocol()));
         let made = self.table.insert_keys(keys, session, tick(now), timeout);
         let at = made.ok_or(Refused::TooMany)?;
-        *self.of_table.entry(fib).or_default() += 1;
-        keys.iter().for_each(|key| self.ports.note(key, false));
+        let of_table = self.of_table.entry(fib).or_default();
+        of_table.sessions += 1;
+        of_table.shares.add(session.share);
+        self.shares.add(session.share);
+        self.enlist(at);
+        keys.iter().for_each(|key| self.ports.note(key, Use::Of(session.share)));
         self.total.set(0, self.table.len() as u64);
         Ok(at)
-    }
-
-    /// Makes sure that one more session may be there: one whose time has ended may have to go.
-    fn make_room(&mut self, settings: &Settings, fib: u32) -> Result<(), Refused> {
-        if self.table.len() >= settings.sessions as usize {
-            let oldest = self.table.oldest(STALE).ok_or(Refused::TooMany)?;
-            self.remove(oldest);
-        }
-        let limit = settings.limits.get(&fib).copied().unwrap_or(u32::MAX);
-        let of_table = self.of_table.get(&fib).copied().unwrap_or_default();
-        if of_table < limit {
-            return Ok(());
-        }
-        let ended = self.table.iter(STALE).take(GIVE_BACK);
-        let ended = ended.filter(|(_, key, _)| key.fib() == fib).map(|(at, ..)| at).next();
-        ended.map(|at| _ = self.remove(at)).ok_or(Refused::TooMany)
     }
 
     /// Removes a session.
@@ -257,11 +272,13 @@ impl Flows {
         let session = self.table.remove(at)?;
         if session.is_stale() {
             self.stale -= 1;
+        } else {
+            self.discount(keys[OUTWARD].fib(), session.share);
         }
-        if let Some(n) = self.of_table.get_mut(&keys[OUTWARD].fib()) {
-            *n = n.saturating_sub(1);
+        if let Some(of_table) = self.of_table.get_mut(&keys[OUTWARD].fib()) {
+            of_table.sessions -= 1;
         }
-        keys.iter().for_each(|key| self.ports.note(key, true));
+        keys.iter().for_each(|key| self.ports.note(key, Use::Free));
         self.total.set(0, self.table.len() as u64);
         Some(session)
     }
@@ -276,7 +293,11 @@ impl Flows {
                 continue;
             }
             session.flags |= SessionFlags::STALE;
+            let share = session.share;
             self.stale += 1;
+            if let Some(fib) = self.table.key(at).map(Key::fib) {
+                self.discount(fib, share);
+            }
             let since = self.table.touched(at).unwrap_or_default();
             let shown = tick(now).saturating_sub(since).saturating_add(LINGER);
             self.table.change_timeout(at, shown);

@@ -3,7 +3,7 @@
 
 use crate::engine::{Outcome, Reason, Work};
 use crate::flows::{Client, Found, Refused};
-use crate::key::{End, Key, has_ports};
+use crate::key::{End, Key, User, has_ports};
 use crate::mapping::{Local, Mapping, Twice};
 use crate::session::{INWARD, Session, SessionFlags};
 use crate::settings::PoolAddress;
@@ -107,13 +107,13 @@ impl Work<'_, '_> {
         let p = self.p;
         let key = move |from: End| Key::new(local.end, from, local.fib, p.protocol);
         let settings = self.settings;
-        let fib = (local.fib, None);
+        let of = (User { fib: local.fib, addr: local.end.addr }, None);
         match mapping.twice_address {
-            None => self.allocate(&settings.twice, fib, key, None),
+            None => self.allocate(&settings.twice, of, key, None),
             Some(addr) => {
                 let one = settings.twice.iter().find(|address| address.addr == addr)?;
                 let one = [PoolAddress { fib: None, of: None, ..*one }];
-                self.allocate(&one, fib, key, None)
+                self.allocate(&one, of, key, None)
             }
         }
     }

@@ -37,6 +37,15 @@ impl fmt::Display for End {
     }
 }
 
+/// A user: an address inside, in its table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct User {
+    /// Index of the table.
+    pub fib: u32,
+    /// The address.
+    pub addr: Ipv4Addr,
+}
+
 /// The key of a flow: where its packets come from and go to, in which table they are looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key {
@@ -77,6 +86,11 @@ impl Key {
     #[inline(always)]
     pub const fn fib(&self) -> u32 {
         self.rest >> 8
+    }
+
+    /// The host that its packets come from, in their table.
+    pub const fn sender(&self) -> User {
+        User { fib: self.fib(), addr: Ipv4Addr::from_bits(self.source) }
     }
 
     /// The upper layer's protocol.

@@ -30,6 +30,10 @@ pub trait Edges: Next {
     const NEXT: Self;
     /// An error to the sender: the packet's hops are used up.
     const EXPIRED: Self;
+    /// Counts sessions that were ended for users with fewer.
+    const DISPLACED: Self;
+    /// Counts those of them that were ended for their port.
+    const TAKEN: Self;
     /// The edge of a drop.
     fn of(reason: Reason) -> Self;
 }
@@ -74,6 +78,14 @@ macro_rules! edges {
             #[drop]
             #[counter("couldn't translate packet")]
             Untranslatable,
+            /// sessions ended for users with fewer
+            #[count]
+            #[counter("sessions ended for users with fewer")]
+            Displaced,
+            /// ports taken for users with fewer
+            #[count]
+            #[counter("ports taken for users with fewer")]
+            Taken,
             $($(#[$own])* $edge,)*
         }
 
@@ -81,6 +93,8 @@ macro_rules! edges {
             const SLOW: Self = Self::Slow;
             const NEXT: Self = Self::Next;
             const EXPIRED: Self = Self::Expired;
+            const DISPLACED: Self = Self::Displaced;
+            const TAKEN: Self = Self::Taken;
 
             fn of(reason: Reason) -> Self {
                 match reason {
@@ -192,6 +206,11 @@ impl<A: At, const SLOW: bool> Node for Translate<A, SLOW> {
         };
         if TRACED {
             cx.trace(b, NatTrace::new((A::PLACE, SLOW), b.rx_if, done));
+        }
+        if SLOW {
+            let displaced = self.engine.displaced(cx.turn);
+            cx.count(A::To::DISPLACED, displaced.sessions.into());
+            cx.count(A::To::TAKEN, displaced.ports.into());
         }
         self.edge(b, done)
     }

@@ -185,7 +185,8 @@ impl Work<'_, '_> {
         }
         let settings = self.settings;
         let wanted = Some(p.from.port);
-        let end = self.allocate(&settings.pool, (self.fib, output), key, wanted);
+        let user = p.key(self.fib).sender();
+        let end = self.allocate(&settings.pool, (user, output), key, wanted);
         let end = end.ok_or(Reason::OutOfPorts)?;
         Ok(Some(External { end, flags: SessionFlags::empty(), mapping: u32::MAX }))
     }

@@ -8,6 +8,7 @@
 use crate::key::{End, Key};
 use crate::settings::Timeout;
 use bitflags::bitflags;
+use tables::Share;
 use wire::{IpProtocol, TcpFlags};
 
 /// The direction of packets of a session: from inside to outside, as its first key.
@@ -56,6 +57,8 @@ pub struct Session {
     phase: Phase,
     /// SYN and ACK of each direction, since the phase began; ACK only behind SYN.
     seen: [u8; 2],
+    /// The share of the user whose session it is.
+    pub share: Share,
     /// Number of the load-balancing mapping that it belongs to, and other mappings'.
     pub mapping: u32,
     /// Packets of both directions.

@@ -2,7 +2,8 @@
 //! Users and sessions.
 
 use super::*;
-use crate::control::{Row, User};
+use crate::control::Row;
+use crate::key::User;
 use crate::session::SessionFlags;
 use crate::settings::{TICKS, tick};
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@ mod sessions;
 pub use addresses::Address;
 pub use mappings::{External, LocalHost, MappingKind, StaticMapping};
 pub use options::{Enabled, all_workers, check_flags};
-pub use sessions::{Row, SessionName, User, named_ends};
+pub use sessions::{Row, SessionName, named_ends};
 
 use crate::settings::{FRAME_QUEUE, PoolAddress, Settings, Timeouts, role};
 use crate::state::{Counters, Nat};

@@ -4,7 +4,7 @@
 use super::{Control, error};
 use crate::flows::{AllFlows, Flows};
 use crate::jobs::{Walk, walk};
-use crate::key::{End, Key};
+use crate::key::{End, Key, User};
 use crate::session::{Ends, Session};
 use crate::settings::Timeout;
 use crate::state::Nat;
@@ -50,15 +50,6 @@ impl Row {
     pub fn timeout(&self) -> Timeout {
         self.session.timeout(self.protocol())
     }
-}
-
-/// A user: an address inside with sessions.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct User {
-    /// Index of the table.
-    pub fib: u32,
-    /// The address.
-    pub addr: Ipv4Addr,
 }
 
 /// The name of a session: an end of it, and the host of the world.
@@ -131,9 +122,8 @@ impl Control {
     pub fn users(world: &World) -> Walk<BTreeMap<User, [u32; 2]>> {
         walk(world, |flows, at, users: &mut BTreeMap<User, [u32; 2]>| {
             let Some((keys, session)) = flows.get(at) else { return };
-            let user = User { fib: keys[0].fib(), addr: keys[0].from().addr };
             let is_static = session.flags.contains(crate::session::SessionFlags::STATIC);
-            users.entry(user).or_default()[usize::from(is_static)] += 1;
+            users.entry(keys[0].sender()).or_default()[usize::from(is_static)] += 1;
         })
     }
 

@@ -7,6 +7,7 @@ mod model;
 mod mutated;
 mod output;
 mod sessions;
+mod shares;
 mod workers;
 
 use crate::PLUGIN;
