@@ -316,6 +316,20 @@ fn brief<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
     forwarding(w, route, text);
 }
 
+/// The interface of a path that is down, and how.
+fn down(w: &World, path: &PathKind) -> Option<String> {
+    let (PathKind::Attached { sw_if, .. } | PathKind::Neighbor { sw_if, .. }) = path else {
+        return None;
+    };
+    let interface = w.get::<Interfaces>().get(*sw_if).ok()?;
+    let what = match (interface.admin_up, interface.link_up) {
+        (false, _) => "down",
+        (true, false) => "link down",
+        (true, true) => return None,
+    };
+    Some(format!("{}: {what}", interface.name))
+}
+
 /// A path and its state, for `show`.
 pub fn path_text(w: &World, link: Link, path: &Path, state: PathState) -> String {
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
@@ -339,10 +353,13 @@ pub fn path_text(w: &World, link: Link, path: &Path, state: PathState) -> String
         PathKind::Object(of, number) => format!("{}: {number}", of.name),
     };
     let state = match state {
-        PathState::Resolved => "",
-        PathState::Looped => " unresolved, looped",
-        PathState::Unresolved => " unresolved",
-        PathState::Down => " next-hop down",
+        PathState::Resolved => String::new(),
+        PathState::Looped => " unresolved, looped".into(),
+        PathState::Unresolved => match down(w, &path.kind) {
+            Some(why) => format!(" unresolved ({why})"),
+            None => " unresolved".into(),
+        },
+        PathState::Down => " next-hop down".into(),
     };
     let (proto, weight) = (w.get::<Links>().get(link).name, path.weight.max(1));
     format!("path: {proto} weight={weight} pref={} {what}{state}", path.preference)

@@ -44,6 +44,20 @@ fn routes_inside_a_prefix_and_by_next_hop() {
     assert!(refused(&mut bench, "show ip fib via 10.0.2.2 summary").contains("next hops"));
 }
 
+/// An operator's first question to a route that leads nowhere.
+#[suite::test]
+fn a_path_says_that_its_link_is_down() {
+    let mut bench = router();
+    bench.cli("ip route add 40.0.0.0/8 via 10.0.2.2 t2").expect("added");
+    let interfaces = bench.world.get::<Interfaces>();
+    interfaces.set_link(&bench.world, SwIfIndex(2), false).expect("set");
+    let shown = bench.cli("show ip fib 40.0.0.0/8").expect("shown");
+    assert!(shown.contains("unresolved (t2: link down)"), "{shown}");
+    interfaces.set_admin(&bench.world, SwIfIndex(2), false).expect("set");
+    let shown = bench.cli("show ip fib 40.0.0.0/8").expect("shown");
+    assert!(shown.contains("unresolved (t2: down)"), "{shown}");
+}
+
 #[suite::test]
 fn routes_come_and_go() {
     let mut bench = router();
