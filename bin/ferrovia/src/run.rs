@@ -230,6 +230,7 @@ fn control<W: World>(
     tree.add(world.commands()).map_err(|e| e.to_string())?;
     tree.refer(reference::commands());
     tree.set_foreign(reference::FOREIGN);
+    tree.set_meaning(reference::meaning);
     tree.watch(log_command);
     tree.set_expand(macros::expand);
     let clock = Arc::clone(&world);

@@ -112,7 +112,16 @@ impl<W: Live> Tree<W> {
                 continue;
             };
             let before = found.candidates.len();
-            entry.expected(world, head, &words[n..], prefix, &mut machine, &mut found.candidates);
+            let candidates = &mut found.candidates;
+            entry.expected(world, head, &words[n..], prefix, &mut machine, candidates);
+            for literal in candidates[before..].iter_mut().filter(|c| c.is_word) {
+                let meaning = self.meaning.and_then(|of| of(entry.command.path, &literal.text));
+                literal.help = match (meaning, literal.help.as_str()) {
+                    (None, help) => help.into(),
+                    (Some(text), "") => text.into(),
+                    (Some(text), value) => format!("{value}; {text}"),
+                };
+            }
             if found.candidates.len() > before || n == words.len() {
                 if prefix.is_empty() {
                     found.about = Some(format!("{}\n{}\n", entry.usage, entry.command.help));

@@ -155,5 +155,7 @@ pub use runner::{OutputPiece, Runner};
 pub use script::close_blocks;
 pub use sequence::{Sequence, Step};
 pub use table::{Cell, Table, centre};
-pub use tree::{Command, CommandHook, Expand, Foreign, HIDDEN, Live, Outcome, Parsed, Tree};
+pub use tree::{
+    Command, CommandHook, Expand, Foreign, HIDDEN, Live, Meaning, Outcome, Parsed, Tree,
+};
 pub use writer::Writer;

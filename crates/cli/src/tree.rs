@@ -91,7 +91,11 @@ pub struct Tree<W: 'static> {
     watch: Option<CommandHook>,
     expand: Option<Expand>,
     foreign: &'static [Foreign],
+    pub(crate) meaning: Option<Meaning>,
 }
+
+/// What a word of a command means, by the command's path and the word.
+pub type Meaning = fn(path: &str, word: &str) -> Option<&'static str>;
 
 /// Words with which a command of another system begins, and a hint at what does the same here.
 pub type Foreign = (&'static str, &'static str);
@@ -168,6 +172,7 @@ impl<W> Default for Tree<W> {
             watch: None,
             expand: None,
             foreign: &[],
+            meaning: None,
         }
     }
 }
@@ -245,6 +250,11 @@ impl<W> Tree<W> {
     /// no command here.
     pub fn set_foreign(&mut self, foreign: &'static [Foreign]) {
         self.foreign = foreign;
+    }
+
+    /// Sets where help finds what words of commands mean.
+    pub fn set_meaning(&mut self, meaning: Meaning) {
+        self.meaning = Some(meaning);
     }
 
     /// The hint for the longest words of another system with which a line begins.

@@ -10,8 +10,10 @@ mod foreign;
 mod pages;
 #[cfg(feature = "tests")]
 mod tests;
+mod words;
 
 pub use foreign::FOREIGN;
+pub use words::meaning;
 
 /// VPP's commands, one a line: its path, a tab, the plugin or feature that it belongs to (`-` where
 /// it is none in particular).

@@ -2,6 +2,7 @@
 //! Generated pages for users: `docs/features/AREA.md` and `docs/commands.md`, from what plugins
 //! declare.
 
+use super::words::{meaning, words};
 use crate::{commands as own, plugins, store};
 use cli::Command;
 use graph::{Plugin, Target, World};
@@ -221,19 +222,6 @@ fn feature_page(area: &Area, versions: &Versions) -> Option<String> {
     (!of.is_empty()).then_some(page)
 }
 
-/// Words of commands and what they mean: the beginning of the command's path, the word, a sentence.
-/// The longest path that fits wins.
-const WORDS: &str = include_str!("words.tsv");
-
-/// The entries of [`WORDS`].
-fn words() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    WORDS.lines().map(|line| {
-        let mut columns = line.split('\t');
-        let mut next = || columns.next().expect("three columns");
-        (next(), next(), next())
-    })
-}
-
 /// The words of a grammar that aren't placeholders, and those that are values of one.
 fn literals(usage: &'static str) -> Vec<&'static str> {
     let mut found = Vec::new();
@@ -258,9 +246,7 @@ fn literals(usage: &'static str) -> Vec<&'static str> {
 fn explained(command: &Command<World>) -> Vec<(&'static str, &'static str)> {
     let mut rows: Vec<(&str, &str)> = Vec::new();
     for word in literals(command.usage) {
-        let fits = |path: &str| format!("{} ", command.path).starts_with(&format!("{path} "));
-        let entry = words().filter(|(path, w, _)| *w == word && fits(path));
-        if let Some((_, _, text)) = entry.max_by_key(|(path, ..)| path.len())
+        if let Some(text) = meaning(command.path, word)
             && !rows.iter().any(|(known, _)| *known == word)
         {
             rows.push((word, text));

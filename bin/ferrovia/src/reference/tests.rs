@@ -13,6 +13,7 @@ fn tree() -> Tree<World> {
     tree.add(plugins::ALL.iter().flat_map(|p| p.cli)).unwrap();
     tree.refer(commands());
     tree.set_foreign(FOREIGN);
+    tree.set_meaning(meaning);
     tree
 }
 
@@ -78,6 +79,21 @@ fn what_people_type_runs_what_vpp_runs() {
     ] {
         assert_eq!(tree.meaning(typed), meant, "{typed}");
     }
+}
+
+/// `?` says what a word means, beside the value behind it.
+#[suite::test]
+fn help_says_what_words_mean() {
+    let line = "create vxlan tunnel src 10.0.0.1 dst 10.0.0.2 vni 5 ";
+    let world = World::new(&graph::WorldConfig::default(), &[]).expect("a world").0;
+    let help = tree().complete(&world, line, line.len()).help();
+    let of = |word: &str| help.lines().find(|l| l.trim_start().starts_with(word));
+    for (path, word, text) in words::words().filter(|(path, ..)| *path == "create") {
+        if let Some(shown) = of(&format!("{word} ")) {
+            assert!(shown.ends_with(text), "{path} {word}: {shown}");
+        }
+    }
+    assert!(of("encap-copy-df ").is_some_and(|line| line.len() > 30), "{help}");
 }
 
 /// Commands of other systems aren't commands here, and each has a hint whose commands are.
