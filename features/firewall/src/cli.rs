@@ -2,6 +2,7 @@
 //! The commands: parse, call, print.
 
 use crate::control::{Firewall, Target};
+use crate::limits::Sources;
 use crate::log::Logs;
 use crate::model::{PolicyOptions, Rule};
 use crate::sets::Members;
@@ -153,6 +154,9 @@ fn limit(w: &World, m: &Matches) -> Result<()> {
     if value == 0 && matches!(limit, Limit::Sessions | Limit::HalfOpen) {
         let why = "expected at least one: without a session, no rule lets a packet pass";
         return Err(Error::parse(why).at(m.span("value")));
+    }
+    if value > 0 && matches!(limit, Limit::SourceSessions | Limit::SourceRate) {
+        w.get::<Sources>().prepare()?;
     }
     w.get::<Settings>().set_limit(limit, value);
     Ok(())

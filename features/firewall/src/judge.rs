@@ -2,20 +2,20 @@
 //! Judgement of packets: by their session, or else by the policy of their zones. It has two steps,
 //! so that the sessions of many packets are looked up together.
 
+use crate::flows::{AllSessions, Flows, ThreadSessions};
 use crate::limits::Sources;
 use crate::model::Action;
 use crate::packet::{Icmp, Malformed, Packet, quoted, read, segment};
-use crate::record::{End, Happened, Record, Records};
-use crate::rules::{Compiled, Decision, Generation, NO_ZONE, Ruled, SELF};
-use crate::session::{AllSessions, First, Flows, Key, Session, ThreadSessions, Tracked};
+use crate::record::{End, Records};
+use crate::rules::{Generation, NO_ZONE, Ruled, SELF};
+use crate::session::Key;
 use crate::settings::Settings;
-use crate::tcp::{Connection, Invalid, Outcome};
+use crate::tcp::Outcome;
 use crate::verdict::{Reason, Verdict, Way};
 use graph::{Shared, ThreadIndex, World};
-use net::{FlowOwners, L4};
+use net::{FlowOwners, L4, Net};
 use stats::CombinedLane;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use sync::{PerThreadGuard, Snapshot, Turn};
 use wire::{Address, IpProtocol, TcpFlags};
 
@@ -37,20 +37,10 @@ impl Shared for Rules {
     }
 }
 
-/// The hosts that began sessions, for all threads.
-#[derive(Default)]
-pub struct AllSources(pub Sources);
-
-impl Shared for AllSources {
-    fn make(_: &World) -> Self {
-        Self::default()
-    }
-}
-
 /// A protocol whose packets are judged.
-pub trait Judged: Ruled + Tracked {}
+pub trait Judged: Ruled + Net {}
 
-impl<F: Ruled + Tracked> Judged for F {}
+impl<F: Ruled + Net> Judged for F {}
 
 /// State of a thread that judges.
 pub struct Judge<F> {
@@ -61,9 +51,9 @@ pub struct Judge<F> {
     pub(crate) rules: Arc<Rules>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) sessions: Arc<AllSessions>,
-    pub(crate) sources: Arc<AllSources>,
+    pub(crate) sources: Arc<Sources>,
     pub(crate) records: Arc<Records>,
-    hits: CombinedLane,
+    pub(crate) hits: CombinedLane,
     of: std::marker::PhantomData<fn() -> F>,
 }
 
@@ -242,7 +232,7 @@ impl<F: Judged> Judge<F> {
         match question {
             Question::Done(verdict) => *verdict,
             Question::Quoted { key, side, seq } => {
-                self.error(F::flows(sessions), key, (*side, *seq), &case([SELF; 2]))
+                self.error(sessions.of::<F>(), key, (*side, *seq), &case([SELF; 2]))
             }
             Question::Flow { packet, key, side, zones } => {
                 let (flow, case) = ((*key, *side), case(*zones));
@@ -260,7 +250,7 @@ impl<F: Judged> Judge<F> {
         keys: &[Key<F::Addr>],
         found: &mut [u32],
     ) {
-        F::flows(sessions).find_many(keys, found);
+        sessions.of::<F>().find_many(keys, found);
     }
 
     /// Judges a packet by the session of its flow, if there is one.
@@ -273,7 +263,7 @@ impl<F: Judged> Judge<F> {
         (packet, bytes): (&Packet<F::Addr>, &[u8]),
         case: &Case<'_>,
     ) -> Option<Verdict> {
-        let flows = F::flows(sessions);
+        let flows = sessions.of::<F>();
         // Packets between the lookup and this one may have made or ended the session.
         let found = found.filter(|at| flows.has_key(*at, &key));
         let at = found.or_else(|| flows.find(&key))?;
@@ -359,166 +349,6 @@ impl<F: Judged> Judge<F> {
             Some(seq) if !session.tcp.may_quote(side, seq) => refused,
             _ => Verdict::Session,
         }
-    }
-
-    /// A message that neither asks nor answers: by the rules alone.
-    #[cold]
-    fn without_session(
-        &self,
-        packet: &Packet<F::Addr>,
-        case: &Case<'_>,
-        policy: Option<&Compiled>,
-    ) -> Verdict {
-        let Some(policy) = policy else {
-            return self.no_policy(packet, case);
-        };
-        let decision = self.decide(policy, packet, case);
-        match decision.action {
-            Action::Accept => Verdict::Permit(decision.number),
-            action => self.refuse(action, decision, packet, case),
-        }
-    }
-
-    #[cold]
-    fn no_policy(&self, packet: &Packet<F::Addr>, case: &Case<'_>) -> Verdict {
-        if self.records.no_policy.load(Ordering::Relaxed) {
-            self.deny(packet, case, None, Reason::NoPolicy);
-        }
-        Verdict::Drop(Reason::NoPolicy)
-    }
-
-    /// The decision of a policy, which is counted.
-    fn decide<'t>(
-        &self,
-        policy: &'t Compiled,
-        packet: &Packet<F::Addr>,
-        case: &Case<'t>,
-    ) -> &'t Decision {
-        let sets = (&*case.generation.sets, case.turn);
-        let decision = policy.decide::<F>(packet, case.interfaces, sets);
-        decision.hits.note(&self.hits, packet.length.into(), case.now);
-        decision
-    }
-
-    fn refuse(
-        &self,
-        action: Action,
-        decision: &Decision,
-        packet: &Packet<F::Addr>,
-        case: &Case<'_>,
-    ) -> Verdict {
-        if decision.log {
-            self.deny(packet, case, Some(decision.hits.cell), Reason::Rule(decision.number));
-        }
-        match action {
-            Action::Reject => Verdict::Reject(decision.number),
-            _ => Verdict::Drop(Reason::Rule(decision.number)),
-        }
-    }
-
-    /// Logs a packet that is dropped.
-    pub(crate) fn deny(
-        &self,
-        packet: &Packet<F::Addr>,
-        case: &Case<'_>,
-        rule: Option<u32>,
-        reason: Reason,
-    ) {
-        let upper = packet.tuple.upper;
-        let record = Record {
-            happened: Happened::Denied(reason.words()),
-            at: case.now,
-            zones: case.zones,
-            ends: [
-                (packet.tuple.source.into(), upper.source),
-                (packet.tuple.destination.into(), upper.destination),
-            ],
-            protocol: upper.protocol,
-            rule,
-            counts: [(1, packet.length.into()), (0, 0)],
-            seconds: 0,
-        };
-        self.records.post(self.thread, record);
-    }
-
-    /// Judges a packet of a flow without a session, and makes one.
-    #[inline(never)]
-    fn begin(
-        &self,
-        sessions: &mut ThreadSessions,
-        (key, side): (Key<F::Addr>, usize),
-        (packet, bytes): (&Packet<F::Addr>, &[u8]),
-        case: &Case<'_>,
-    ) -> Verdict {
-        let Some(policy) = case.generation.policy(case.zones) else {
-            return self.no_policy(packet, case);
-        };
-        if packet.later {
-            return Verdict::Drop(Reason::Malformed(Malformed::Fragment));
-        }
-        if packet.icmp == Some(Icmp::Query { asks: false }) {
-            return Verdict::Drop(Reason::NoSession);
-        }
-        let tcp = match self.connection(policy, side, packet, bytes) {
-            Ok(tcp) => tcp,
-            Err(why) => return Verdict::Drop(why),
-        };
-        let decision = self.decide(policy, packet, case);
-        if decision.action != Action::Accept {
-            return self.refuse(decision.action, decision, packet, case);
-        }
-        let session = Session {
-            generation: case.generation.number,
-            origin: side as u8,
-            is_tcp: tcp.is_some(),
-            log: decision.log,
-            tcp: tcp.unwrap_or_default(),
-            first: First {
-                zones: case.zones,
-                interfaces: case.interfaces,
-                length: packet.length,
-                dscp: packet.dscp,
-                flags: packet.tuple.upper.flags,
-                code: if packet.icmp.is_some() { packet.tuple.upper.destination as u8 } else { 0 },
-            },
-            rule: decision.hits.cell,
-            ..Session::default()
-        };
-        match self.make(sessions, key, session, (side, packet.length), case) {
-            Ok(()) => Verdict::New(decision.number),
-            Err(why) => {
-                if decision.log {
-                    self.deny(packet, case, Some(decision.hits.cell), why);
-                }
-                Verdict::Drop(why)
-            }
-        }
-    }
-
-    /// The connection that a segment begins; `None` for other protocols.
-    fn connection(
-        &self,
-        policy: &Compiled,
-        side: usize,
-        packet: &Packet<F::Addr>,
-        bytes: &[u8],
-    ) -> Result<Option<Connection>, Reason> {
-        if packet.protocol() != IpProtocol::TCP {
-            return Ok(None);
-        }
-        let malformed = Reason::Malformed(Malformed::Header);
-        let segment = segment(packet, bytes).ok_or(malformed)?;
-        if segment.is_nonsense() {
-            return Err(Reason::Tcp(Invalid::Flags));
-        }
-        if segment.is_request() {
-            return Ok(Some(Connection::begin(side, &segment)));
-        }
-        let is_reset = segment.flags.contains(TcpFlags::RST);
-        if !policy.loose || is_reset {
-            return Err(Reason::NoSession);
-        }
-        Ok(Some(Connection::pick_up(side, &segment)))
     }
 }
 

@@ -29,6 +29,10 @@
 //! commit, and 100 ms after the last of other changes, since a script or a rollback may take a rule
 //! away to put another into its place.
 //!
+//! **A full table** is used up by nobody (`flows`): flows that don't last make room, those of the
+//! host that has most of them first; sessions that last make room only for hosts that have less
+//! than an equal share.
+//!
 //! **Fragments** get the ports of their first one by shallow reassembly, which is enabled with the
 //! zone of an interface.
 //!
@@ -42,8 +46,10 @@ mod api;
 mod cli;
 mod config;
 mod control;
+mod decide;
 mod explain;
 mod filter;
+mod flows;
 mod hits;
 mod judge;
 mod life;
@@ -93,8 +99,8 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[
         StateDef::of::<settings::Settings>(),
         StateDef::of::<judge::Rules>(),
-        StateDef::of::<judge::AllSources>(),
-        StateDef::of::<PerThread<session::ThreadSessions>>(),
+        StateDef::of::<limits::Sources>(),
+        StateDef::of::<PerThread<flows::ThreadSessions>>(),
         StateDef::of::<record::Records>(),
         StateDef::of::<log::Logs>(),
         StateDef::of::<control::Firewall>(),

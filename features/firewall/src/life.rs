@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Begin and end of sessions: limits, room, time, and the sweep after a change of the rules.
 
+use crate::flows::{AT_ONCE, Flows, Place, State, ThreadSessions, first_to_go, has_share};
 use crate::judge::{Case, Judge, Judged};
 use crate::limits::HostLimits;
 use crate::record::{End, Happened, Record};
 use crate::rules::Generation;
-use crate::session::{AT_ONCE, Flows, Key, Session, State, ThreadSessions};
+use crate::session::{Key, Session};
 use crate::settings::Limit;
 use crate::verdict::Reason;
 use sync::Turn;
@@ -14,15 +15,8 @@ use wire::Address;
 /// Sessions that are judged again at most in one tick.
 const JUDGED_AGAIN: usize = 256;
 
-/// The choice of a session that makes room: the oldest of the first of these states.
-#[derive(Clone, Copy)]
-struct Pick(&'static [State]);
-
-impl Pick {
-    fn of<A: Address>(self, flows: &Flows<A>) -> Option<u32> {
-        self.0.iter().find_map(|state| flows.oldest(*state))
-    }
-}
+/// Sessions that make room for one at most: more than one where the limit is lower than before.
+const GO_AT_ONCE: usize = 2;
 
 impl<F: Judged> Judge<F> {
     /// Removes a session.
@@ -40,7 +34,7 @@ impl<F: Judged> Judge<F> {
         why: End,
         (generation, now): (&Generation, u64),
     ) {
-        self.sources.0.end(session.source);
+        self.sources.end(session.source);
         if let Some(zone) = generation.limits(session.first.zones[0]) {
             zone.end();
         }
@@ -68,19 +62,20 @@ impl<F: Judged> Judge<F> {
             rate: self.settings.limit(Limit::SourceRate),
         };
         let (host, _) = key.end(from.0);
-        let Some(source) = self.sources.0.begin(host, limits, case.now) else {
+        let Some(source) = self.sources.begin(host, limits, case.now) else {
             give_back();
             return Err(Reason::Source);
         };
         session.source = source;
-        if !self.make_room(sessions, &session, case) {
-            self.sources.0.end(source);
+        session.timer = session.wanted(key.protocol);
+        if !self.make_room(sessions, (&key, &session), case) {
+            self.sources.end(source);
             give_back();
             return Err(Reason::Full);
         }
-        let flows = F::flows(sessions);
+        let flows = sessions.of::<F>();
         let Some(at) = flows.make(key, session, (case.now, &self.settings)) else {
-            self.sources.0.end(source);
+            self.sources.end(source);
             give_back();
             return Err(Reason::Full);
         };
@@ -92,53 +87,72 @@ impl<F: Judged> Judge<F> {
         Ok(())
     }
 
-    /// Makes room for a session; false if nothing may go.
-    fn make_room(&self, sessions: &mut ThreadSessions, new: &Session, case: &Case<'_>) -> bool {
+    /// Makes room for a session; false if nothing may go. Sessions that don't last make room for
+    /// all others, those of the host that has most of them first. One that lasts makes room only
+    /// for a host that has less than an equal share.
+    fn make_room(
+        &self,
+        sessions: &mut ThreadSessions,
+        (key, new): (&Key<F::Addr>, &Session),
+        case: &Case<'_>,
+    ) -> bool {
         let mut budget = AT_ONCE;
-        while let Some((key, session)) = F::flows(sessions).expire(case.now, &mut budget) {
+        while let Some((key, session)) = sessions.of::<F>().expire(case.now, &mut budget) {
             self.ended(&key, &session, End::Time, (case.generation, case.now));
         }
-        let half_open = self.settings.share(Limit::HalfOpen, self.threads);
-        let has_many = new.state() == State::HalfOpen && sessions.half_open() >= half_open;
-        if has_many && !self.evict(sessions, Pick(&[State::HalfOpen]), case) {
-            return false;
+        if State::of(new.timer) == State::HalfOpen {
+            let most = self.settings.share(Limit::HalfOpen, self.threads);
+            for _ in 0..GO_AT_ONCE {
+                if sessions.ip4.half_open() + sessions.ip6.half_open() >= most
+                    && !self.evict(sessions, &[State::HalfOpen], case)
+                {
+                    return false;
+                }
+            }
         }
-        sessions.count() < self.settings.share(Limit::Sessions, self.threads)
-            || self.evict(sessions, Pick(&State::EXPENDABLE), case)
-    }
-
-    /// Ends the oldest session of the first state that has one: of this IP version, or else of the
-    /// other. Returns false if there is none.
-    #[cold]
-    fn evict(&self, sessions: &mut ThreadSessions, pick: Pick, case: &Case<'_>) -> bool {
-        if let Some(at) = pick.of(F::flows(sessions)) {
-            self.end(F::flows(sessions), at, End::Room, case);
-        } else if let Some(at) = pick.of(&sessions.ip4) {
-            self.end(&mut sessions.ip4, at, End::Room, case);
-        } else if let Some(at) = pick.of(&sessions.ip6) {
-            self.end(&mut sessions.ip6, at, End::Room, case);
-        } else {
-            return false;
+        let most = self.settings.share(Limit::Sessions, self.threads);
+        for _ in 0..GO_AT_ONCE {
+            if sessions.ip4.count() + sessions.ip6.count() >= most
+                && !self.evict(sessions, &State::EXPENDABLE, case)
+                && !(has_share::<F>(sessions, key, new, most)
+                    && self.evict(sessions, &[State::Lasting], case))
+            {
+                return false;
+            }
         }
         true
     }
 
-    /// Ends the sessions of this thread that a filter takes; returns their number.
+    /// Ends a session of the first of these states that has one. Returns false if there is none.
+    #[cold]
+    fn evict(&self, sessions: &mut ThreadSessions, of: &[State], case: &Case<'_>) -> bool {
+        match of.iter().find_map(|state| first_to_go(sessions, *state)) {
+            Some(Place::Ip4(at)) => self.end(&mut sessions.ip4, at, End::Room, case),
+            Some(Place::Ip6(at)) => self.end(&mut sessions.ip6, at, End::Room, case),
+            None => return false,
+        }
+        true
+    }
+
+    /// Ends the sessions of this thread that a filter takes, from the place of a walk on and as far
+    /// as the budget goes. Returns their number.
     pub fn clear(
         &self,
         (turn, now): (&Turn<'_>, u64),
         is_meant: impl Fn(&Key<F::Addr>, &Session) -> bool,
+        (place, budget): (&mut u32, &mut usize),
     ) -> usize {
         let Some(mut sessions) = self.sessions.of(self.thread, turn) else { return 0 };
-        let flows = F::flows(&mut sessions);
-        let meant = flows.iter().filter(|(_, key, session)| is_meant(key, session));
-        let all: Vec<u32> = meant.map(|(at, _, _)| at).collect();
-        self.rules.0.read(|generation| {
-            for (key, session) in all.iter().filter_map(|at| flows.remove(*at)) {
+        let (flows, generation) = (sessions.of::<F>(), self.rules.0.get(turn));
+        let mut n = 0;
+        while let Some(at) = flows.walk(place, budget) {
+            let meant = flows.entry(at).is_some_and(|(key, session)| is_meant(key, session));
+            if meant && let Some((key, session)) = flows.remove(at) {
                 self.ended(&key, &session, End::Cleared, (generation, now));
+                n += 1;
             }
-        });
-        all.len()
+        }
+        n
     }
 
     /// Ends sessions of this thread whose time has ended, up to `budget`, and judges some again.
@@ -147,7 +161,7 @@ impl<F: Judged> Judge<F> {
         let Some(mut sessions) = self.sessions.of(self.thread, turn) else { return false };
         let generation = self.rules.0.get(turn);
         let case = Case { generation, turn, now, interfaces: [0; 2], zones: [0; 2] };
-        let flows = F::flows(&mut sessions);
+        let flows = sessions.of::<F>();
         while let Some((key, session)) = flows.expire(now, &mut budget) {
             self.ended(&key, &session, End::Time, (generation, now));
         }

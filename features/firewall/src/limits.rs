@@ -2,23 +2,29 @@
 //! Sessions that each host has begun, and how many in this second: one table for all threads,
 //! without locks.
 //!
-//! A host is known by a hash of its address that depends on a secret. Its bucket has eight places;
-//! a place is free if its host has no session and began none in this second or the last. Where all
-//! eight are taken the host has no place, and no limit: with two buckets to choose from and twice
-//! as many places as there may be sessions, that is one host in many thousands.
+//! A host is known by a hash of its address that depends on a secret. It has a place in one of two
+//! buckets; a place is free if its host has no session and began none in this second or the last.
+//! There are more places than sessions at first. A host that finds none is counted together with
+//! all others of its bucket that found none: all of them have the limits of one.
 
+use cli::{Error, Result};
+use graph::{Shared, World};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tables::Mixer;
 use wire::Address;
 
-/// Places of a bucket: a cache line of names, and one of rates.
+/// Places of a bucket: a cache line of names, and one of rates. The last is for hosts without a
+/// place.
 const PLACES: usize = 8;
 /// Buckets.
-const BUCKETS: usize = 1 << 16;
+const BUCKETS: usize = 1 << 18;
 /// Bits of the number of sessions in a place's word; the others are the host's hash.
 const COUNT_BITS: u32 = 24;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
+/// Attempts to take a place that other threads take meanwhile.
+const ATTEMPTS: usize = 4;
 
 /// The place of a host in the table; none for hosts that aren't counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +41,7 @@ impl SourceAt {
     pub const NONE: Self = Self(u32::MAX);
 }
 
+#[derive(Default)]
 #[repr(align(64))]
 struct Bucket {
     /// Hash of the host, and its sessions.
@@ -45,7 +52,8 @@ struct Bucket {
 
 /// The hosts that began sessions.
 pub struct Sources {
-    buckets: Box<[Bucket]>,
+    /// None before the first limit is set.
+    buckets: OnceLock<Vec<Bucket>>,
     mixer: Mixer,
 }
 
@@ -60,53 +68,107 @@ pub struct HostLimits {
 
 impl Default for Sources {
     fn default() -> Self {
-        let bucket = |_| Bucket { hosts: Default::default(), rates: Default::default() };
-        let seed = RandomState::new().hash_one(0);
-        Self { buckets: (0..BUCKETS).map(bucket).collect(), mixer: Mixer::new(seed) }
+        Self { buckets: OnceLock::new(), mixer: Mixer::new(RandomState::new().hash_one(0)) }
+    }
+}
+
+impl Shared for Sources {
+    fn make(_: &World) -> Self {
+        Self::default()
     }
 }
 
 impl Sources {
+    /// Makes the table, before the first limit is set.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn prepare(&self) -> Result<()> {
+        self.prepare_buckets(BUCKETS)
+    }
+
+    fn prepare_buckets(&self, n: usize) -> Result<()> {
+        if self.buckets.get().is_some() {
+            return Ok(());
+        }
+        let mut buckets = Vec::new();
+        let no_memory = |e| Error::limit(format!("no memory for the table of hosts: {e}"));
+        buckets.try_reserve_exact(n).map_err(no_memory)?;
+        buckets.resize_with(n, Bucket::default);
+        self.buckets.get_or_init(|| buckets);
+        Ok(())
+    }
+
+    #[inline(always)]
     fn place(&self, at: u32) -> Option<(&AtomicU64, &AtomicU64)> {
-        let bucket = self.buckets.get(at as usize / PLACES)?;
+        let bucket = self.buckets.get()?.get(at as usize / PLACES)?;
         let at = at as usize % PLACES;
         Some((&bucket.hosts[at], &bucket.rates[at]))
     }
 
-    /// Takes a place for a host, or the one that it has, and counts a session.
+    /// Counts a session at the place of a host, which is taken if it has none; `None` if no more
+    /// can be counted there.
     fn enter<A: Address>(&self, host: A, second: u32) -> Option<u32> {
         let hash = self.mixer.add_bytes(host.to_octets().as_ref()).hash();
         // Never 0, which is the word of a free place.
         let name = (hash >> COUNT_BITS | 1) << COUNT_BITS;
-        let first = (hash as usize & 0xffff) % BUCKETS;
-        let second_choice = (first ^ (hash >> 48) as usize | 1) % BUCKETS;
-        let mut free = None;
-        for bucket in [first, second_choice] {
-            for place in 0..PLACES {
-                let at = (bucket * PLACES + place) as u32;
-                let (word, rate) = self.place(at)?;
-                let found = word.load(Ordering::Relaxed);
-                if found & !COUNT == name {
-                    let more = |word: u64| {
-                        (word & !COUNT == name && word & COUNT < COUNT).then_some(word + 1)
-                    };
-                    if word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok() {
+        let buckets = self.buckets.get()?.len();
+        let first = hash as usize % buckets;
+        let two = [first, (first ^ (hash >> 40) as usize | 1) % buckets];
+        for _ in 0..ATTEMPTS {
+            match self.find(two, name, second)? {
+                Found::Host(at) => {
+                    // Its last session may have ended, and another host may have the place.
+                    if let Some(counted) = self.count(at, name) {
+                        return counted.then_some(at);
+                    }
+                }
+                Found::Free(at, was) => {
+                    let (word, rate) = self.place(at)?;
+                    let took =
+                        word.compare_exchange(was, name + 1, Ordering::AcqRel, Ordering::Relaxed);
+                    if took.is_ok() {
+                        rate.store(u64::from(second) << 32, Ordering::Relaxed);
                         return Some(at);
                     }
                 }
+                Found::Nothing => break,
+            }
+        }
+        let last = (first * PLACES + PLACES - 1) as u32;
+        self.count(last, 0)?.then_some(last)
+    }
+
+    /// Looks for the place of a host in its two buckets, or else for one that is free.
+    fn find(&self, two: [usize; 2], name: u64, second: u32) -> Option<Found> {
+        let mut free = Found::Nothing;
+        for bucket in two {
+            for place in 0..PLACES - 1 {
+                let at = (bucket * PLACES + place) as u32;
+                let (word, rate) = self.place(at)?;
+                let word = word.load(Ordering::Relaxed);
+                if word & !COUNT == name {
+                    return Some(Found::Host(at));
+                }
                 let since = (rate.load(Ordering::Relaxed) >> 32) as u32;
-                let is_free = found & COUNT == 0 && (found == 0 || second.wrapping_sub(since) > 1);
-                if free.is_none() && is_free {
-                    free = Some((at, found));
+                let is_free = word & COUNT == 0 && (word == 0 || second.wrapping_sub(since) > 1);
+                if is_free && matches!(free, Found::Nothing) {
+                    free = Found::Free(at, word);
                 }
             }
         }
-        let (at, found) = free?;
-        let (word, rate) = self.place(at)?;
-        // Another thread may have taken it: the host has no place this time.
-        word.compare_exchange(found, name + 1, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        rate.store(u64::from(second) << 32, Ordering::Relaxed);
-        Some(at)
+        Some(free)
+    }
+
+    /// Counts a session at a place. False if no more can be counted there, `None` if another host
+    /// has it.
+    fn count(&self, at: u32, name: u64) -> Option<bool> {
+        let (word, _) = self.place(at)?;
+        let more = |word: u64| (word & !COUNT == name && word & COUNT < COUNT).then(|| word + 1);
+        match word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, more) {
+            Ok(_) => Some(true),
+            Err(word) => (word & !COUNT == name).then_some(false),
+        }
     }
 
     /// Counts a session that a host begins; `None` if it has as many as it may have.
@@ -115,7 +177,7 @@ impl Sources {
             return Some(SourceAt::NONE);
         }
         let second = (now / 1_000_000_000) as u32;
-        let Some(at) = self.enter(host, second) else { return Some(SourceAt::NONE) };
+        let at = self.enter(host, second)?;
         let (word, rate) = self.place(at)?;
         let too_many = limits.sessions > 0
             && word.load(Ordering::Relaxed) & COUNT > u64::from(limits.sessions);
@@ -137,6 +199,17 @@ impl Sources {
     }
 }
 
+/// The place of a host in the table.
+#[derive(Clone, Copy)]
+enum Found {
+    /// It has this one.
+    Host(u32),
+    /// It may have this place, whose word this is.
+    Free(u32, u64),
+    /// All its places are others'.
+    Nothing,
+}
+
 /// Counts an event of this second; false if there were `most` already.
 pub fn in_rate(rate: &AtomicU64, second: u32, most: u32) -> bool {
     let one_more = |word: u64| {
@@ -153,9 +226,15 @@ mod tests {
 
     const NOW: u64 = 5_000_000_000;
 
+    fn sources(buckets: usize) -> Sources {
+        let sources = Sources::default();
+        sources.prepare_buckets(buckets).expect("memory");
+        sources
+    }
+
     #[suite::test]
     fn a_host_has_as_many_sessions_as_it_may_have() {
-        let sources = Sources::default();
+        let sources = sources(BUCKETS);
         let limits = HostLimits { sessions: 2, rate: 0 };
         let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
         let first = sources.begin(a, limits, NOW).expect("the first");
@@ -167,7 +246,7 @@ mod tests {
 
     #[suite::test]
     fn a_host_begins_as_many_in_a_second_as_it_may() {
-        let sources = Sources::default();
+        let sources = sources(BUCKETS);
         let limits = HostLimits { sessions: 0, rate: 3 };
         let host = Ipv4Addr::new(10, 0, 0, 1);
         for second in 0..3 {
@@ -182,16 +261,40 @@ mod tests {
     /// Hosts that have left make room, and as many as there may be sessions have a place.
     #[suite::test]
     fn many_hosts_have_a_place() {
-        let sources = Sources::default();
+        let sources = sources(BUCKETS / 8);
         let limits = HostLimits { sessions: 1, rate: 0 };
         for round in 0..3_u64 {
             let now = NOW + round * 10_000_000_000;
-            let hosts = (0..200_000_u32).map(|n| Ipv4Addr::from(n + round as u32 * 1_000_000));
+            let hosts = (0..125_000_u32).map(|n| Ipv4Addr::from(n + round as u32 * 1_000_000));
             let all: Vec<_> = hosts.filter_map(|host| sources.begin(host, limits, now)).collect();
-            assert_eq!(all.len(), 200_000);
-            let without = all.iter().filter(|at| **at == SourceAt::NONE).count();
-            assert!(without < 20, "{without} hosts have no place");
+            assert!(all.len() > 124_900, "only {} of 125000 have a place", all.len());
             all.into_iter().for_each(|at| sources.end(at));
         }
+    }
+
+    /// Hosts without a place have the limits of one host together.
+    #[suite::test]
+    fn hosts_without_a_place_are_counted_together() {
+        let limits = HostLimits { sessions: 3, rate: 0 };
+        let all = |sources: &Sources| {
+            (0..1000_u32).filter_map(|n| sources.begin(Ipv4Addr::from(n), limits, NOW)).collect()
+        };
+        let (sources, buckets) = (sources(4), 4);
+        let began: Vec<_> = all(&sources);
+        assert_eq!(began.len(), buckets * (PLACES - 1 + 3));
+        // Hosts with a place have two sessions more, the others none.
+        let more: Vec<_> = (0..2).flat_map(|_| all(&sources)).collect();
+        assert_eq!(more.len(), buckets * (PLACES - 1) * 2);
+        began.into_iter().chain(more).for_each(|at| sources.end(at));
+        let later = NOW + 10_000_000_000;
+        assert!(sources.begin(Ipv4Addr::from(5000), limits, later).is_some());
+    }
+
+    /// Without a table there is no session beyond a limit.
+    #[suite::test]
+    fn a_limit_without_a_table_lets_nothing_begin() {
+        let (sources, host) = (Sources::default(), Ipv4Addr::from(1));
+        assert!(sources.begin(host, HostLimits { sessions: 1, rate: 0 }, NOW).is_none());
+        assert!(sources.begin(host, HostLimits { sessions: 0, rate: 0 }, NOW).is_some());
     }
 }

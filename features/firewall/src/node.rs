@@ -3,9 +3,10 @@
 //! router.
 
 use crate::filter::Filter;
+use crate::flows::AT_A_TICK;
 use crate::judge::{Judge, Judged, Question};
 use crate::packet::{Malformed, Packet, read};
-use crate::session::{AT_A_TICK, Key};
+use crate::session::Key;
 use crate::tcp::Invalid;
 use crate::verdict::{Reason, Verdict, Way};
 use buffer::{Buffer, Field, Flags, Owned};
@@ -139,10 +140,15 @@ fn start<const LOCAL: bool>(b: &Buffer) -> usize {
 }
 
 impl<F: Judged + Ip, const LOCAL: bool> Firewall<F, LOCAL> {
-    /// Ends the sessions of a thread that a filter takes; returns their number.
-    pub fn clear(rt: &mut Runtime, filter: &Filter, node: NodeIndex, now: u64) -> usize {
+    /// Ends sessions of a thread that a filter takes, as [`Judge::clear`].
+    pub fn clear(
+        rt: &mut Runtime,
+        filter: &Filter,
+        (node, now): (NodeIndex, u64),
+        part: (&mut u32, &mut usize),
+    ) -> usize {
         let Some((node, turn)) = rt.node_reading::<Self>(node) else { return 0 };
-        node.judge.clear((&turn, now), |key, session| filter.takes(key, session))
+        node.judge.clear((&turn, now), |key, session| filter.takes(key, session), part)
     }
 
     #[inline(always)]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Records of what happened, from the threads that carry packets to control.
 
-use crate::session::{Key, Session, TICK};
+use crate::flows::{TICK, tick};
+use crate::session::{Key, Session};
 use graph::{Shared, Signal, ThreadIndex, World};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
@@ -84,7 +85,7 @@ impl Record {
             let (address, port) = key.end(side);
             (address.into(), port)
         };
-        let ticks = crate::session::tick(at).wrapping_sub(session.since);
+        let ticks = tick(at).wrapping_sub(session.since);
         Self {
             happened,
             at,

@@ -66,7 +66,7 @@ pub enum Limit {
     Sessions,
     /// TCP connections whose handshake isn't complete.
     HalfOpen,
-    /// Sessions that one host began; 0 for any number.
+    /// Sessions that one host began; 0 for no more than its share of a full table.
     SourceSessions,
     /// Sessions that one host begins in a second; 0 for any number.
     SourceRate,

@@ -3,20 +3,20 @@
 
 use crate::control::Firewall;
 use crate::filter::Filter;
+use crate::flows::{AllSessions, Flows};
 use crate::hits::Hits;
-use crate::judge::Judged;
 use crate::log::{Entry, Logs, event, message, reason};
 use crate::model::{Action, PolicyOptions};
 use crate::node::Firewall as FirewallNode;
 use crate::record::Record;
 use crate::rules::{Policy, SELF};
-use crate::session::{AllSessions, Flows, Key, Session};
+use crate::session::Session;
 use crate::sets::{Members, Set};
 use crate::settings::{Limit, Settings, Timer};
 use crate::state::{Config, Pair, SELF_NAME};
 use crate::values::{Protocol, network_text, range_text};
 use cli::{Date, Error, Matches, Output, Result, Table, Writer, retval};
-use graph::{NodeIndex, Runtime, SwIfIndex, World, name_of};
+use graph::{SwIfIndex, World, name_of};
 use net::Interfaces;
 use object::{Arguments, Choice};
 use serde_json::{Value, json};
@@ -184,32 +184,43 @@ struct Row {
     age: u64,
 }
 
-/// The sessions of a thread.
+/// Entries of tables that a thread looks at in a turn.
+const SLICE: usize = 2048;
+
+/// The sessions of a thread, and the places of the walks over its tables.
 #[derive(Default)]
 struct OfThread {
     sessions: usize,
     half_open: usize,
     rows: Vec<Row>,
+    places: [u32; 2],
 }
 
 impl OfThread {
-    fn add<A: Address>(&mut self, flows: &Flows<A>, filter: &Filter, now: u64, most: usize) {
-        self.sessions += flows.count();
-        self.half_open += flows.half_open();
-        let row = |(at, key, session): (u32, &Key<A>, &Session)| {
+    /// Adds sessions of a table as far as the budget goes. Returns true if it is spent.
+    fn add<A: Address>(
+        &mut self,
+        table: usize,
+        flows: &Flows<A>,
+        (filter, now): (&Filter, u64),
+        (most, budget): (usize, &mut usize),
+    ) -> bool {
+        while self.rows.len() < most
+            && let Some(at) = flows.walk(&mut self.places[table], budget)
+        {
+            let meant = flows.entry(at).filter(|(key, session)| filter.takes(key, session));
+            let Some((key, session)) = meant else { continue };
             let record = Record::of_session(crate::record::Happened::Created, key, session, now);
-            Row {
+            self.rows.push(Row {
                 ends: record.ends,
                 protocol: key.protocol,
                 session: *session,
                 origin: usize::from(session.origin & 1),
                 left: flows.seconds_left(at, now),
                 age: record.seconds.into(),
-            }
-        };
-        let meant = flows.iter().filter(|(_, key, session)| filter.takes(key, session));
-        let most = most.saturating_sub(self.rows.len());
-        self.rows.extend(meant.take(most).map(row));
+            });
+        }
+        *budget == 0
     }
 }
 
@@ -219,14 +230,14 @@ pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
     let filter = Filter::read(m, &config)?;
     let most = m.opt::<u32>("most")?.map_or(MOST, |most| most as usize);
     let (all, clock) = (w.get::<AllSessions>(), w.clock.clone());
-    let replies = w.query(move |rt| {
-        let mut of_thread = OfThread::default();
-        if let Some(sessions) = all.of(rt.thread(), &rt.reading()) {
-            let now = clock.now();
-            of_thread.add(&sessions.ip4, &filter, now, most);
-            of_thread.add(&sessions.ip6, &filter, now, most);
-        }
-        of_thread
+    let replies = w.query_in_parts(move |rt, of_thread: &mut OfThread| {
+        let (thread, turn) = (rt.thread(), rt.reading());
+        let Some(sessions) = all.of(thread, &turn) else { return false };
+        of_thread.sessions = sessions.ip4.count() + sessions.ip6.count();
+        of_thread.half_open = sessions.ip4.half_open() + sessions.ip6.half_open();
+        let (mut budget, of) = (SLICE, (&filter, clock.now()));
+        of_thread.add(0, &sessions.ip4, of, (most, &mut budget))
+            || of_thread.add(1, &sessions.ip6, of, (most, &mut budget))
     });
     let interfaces = w.get::<Interfaces>();
     Ok(replies.then(move |threads| {
@@ -292,34 +303,36 @@ fn session_value(row: &Row, thread: usize, config: &Config, interfaces: &Interfa
     })
 }
 
-fn clear<F: Judged + ip::Ip>(
-    rt: &mut Runtime,
-    node: Option<NodeIndex>,
-    filter: &Filter,
-    now: u64,
-) -> usize {
-    let Some(node) = node else { return 0 };
-    FirewallNode::<F, false>::clear(rt, filter, node, now)
+/// Sessions of a thread that were ended, and the places of the walks over its tables.
+#[derive(Default)]
+struct Cleared {
+    sessions: usize,
+    places: [u32; 2],
 }
 
 /// `clear firewall sessions`.
 pub fn clear_sessions(w: &World, m: &Matches) -> Result<Output> {
     let filter = Filter::read(m, &w.get::<Firewall>().running())?;
-    let nodes = (
-        w.node(name_of::<FirewallNode<Ip4, false>>()),
-        w.node(name_of::<FirewallNode<Ip6, false>>()),
-    );
+    let node = |name| w.node(name);
+    let nodes = node(name_of::<FirewallNode<Ip4, false>>())
+        .zip(node(name_of::<FirewallNode<Ip6, false>>()));
     let clock = w.clock.clone();
-    let replies = w.query(move |rt| {
-        let now = clock.now();
-        clear::<Ip4>(rt, nodes.0, &filter, now) + clear::<Ip6>(rt, nodes.1, &filter, now)
+    let replies = w.query_in_parts(move |rt, cleared: &mut Cleared| {
+        let Some((ip4, ip6)) = nodes else { return false };
+        let (mut budget, now) = (SLICE, clock.now());
+        let [place4, place6] = &mut cleared.places;
+        cleared.sessions +=
+            FirewallNode::<Ip4, false>::clear(rt, &filter, (ip4, now), (place4, &mut budget));
+        cleared.sessions +=
+            FirewallNode::<Ip6, false>::clear(rt, &filter, (ip6, now), (place6, &mut budget));
+        budget == 0
     });
     Ok(replies.then(|threads| {
         if threads.iter().any(Option::is_none) {
             let why = "a thread hasn't answered: its sessions may still be there";
             return Err(Error::failed(why).retval(retval::UNSPECIFIED));
         }
-        let n: usize = threads.into_iter().flatten().sum();
+        let n: usize = threads.into_iter().flatten().map(|cleared| cleared.sessions).sum();
         Ok(Output::both(format!("{n} sessions cleared\n"), json!({ "cleared": n })))
     }))
 }

@@ -138,11 +138,6 @@ impl Phase {
         ][self as usize]
     }
 
-    /// True before both ends have agreed.
-    pub fn is_half_open(self) -> bool {
-        self < Self::Established
-    }
-
     /// True if nothing but stray segments may follow.
     pub fn is_over(self) -> bool {
         self >= Self::TimeWait

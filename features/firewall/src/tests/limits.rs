@@ -7,6 +7,7 @@ use wire::TcpFlags;
 fn inside() -> Rig {
     let mut rig = zones(false);
     rig.cli("firewall policy from lan to wan default accept");
+    rig.cli("ip route add 10.5.0.0/16 via 10.0.0.2 p0");
     rig
 }
 
@@ -50,6 +51,68 @@ fn a_flood_of_requests_ends_none_that_is_established() {
     assert!(!passes(&mut rig, 0, 1, &syn(21)));
     assert_eq!(rig.count(OUT, "full"), 1);
     assert!((1..=20).all(|port| passes(&mut rig, 0, 1, &data(port))));
+}
+
+/// A UDP packet of a host behind the neighbour of port 0.
+fn udp_of(host: u8, port: u16) -> Packet {
+    let ether = pkt::ether(peer_mac(0), port_mac(0));
+    ether.ip4(&*format!("10.5.0.{host}"), "10.0.1.2").udp(port, 53)
+}
+
+/// Sends an answer to it. True if it has passed.
+fn answers(rig: &mut Rig, host: u8, port: u16) -> bool {
+    let ether = pkt::ether(peer_mac(1), port_mac(1));
+    let answer = ether.ip4("10.0.1.2", &*format!("10.5.0.{host}")).udp(53, port);
+    passes(rig, 1, 0, &answer)
+}
+
+/// A flow that is answered: it lasts. True if it has begun.
+fn lasts(rig: &mut Rig, host: u8, port: u16) -> bool {
+    passes(rig, 0, 1, &udp_of(host, port)) && answers(rig, host, port)
+}
+
+/// A host that fills the table with sessions that last leaves room to others, and loses none to
+/// its own new flows.
+#[suite::test]
+fn in_a_full_table_each_host_has_a_share() {
+    let mut rig = inside();
+    rig.cli("firewall limit sessions 8");
+    assert_eq!((1..=20).filter(|port| lasts(&mut rig, 2, *port)).count(), 8);
+    // Hosts whose hashes are equal are one, and the seed of hashes is random.
+    let other = (3..=66).find(|host| lasts(&mut rig, *host, 1));
+    let other = other.expect("not all hashes are equal");
+    assert_eq!((21..=30).filter(|port| lasts(&mut rig, 2, *port)).count(), 0);
+    // So does IPv6, which has the same limit; and its session is the first to make room.
+    assert!(passes(&mut rig, 0, 1, &from_to(true, 0, 1).udp(1, 53)));
+    assert!(lasts(&mut rig, other, 2));
+    assert_eq!(rig.cli("show firewall sessions verbose 0"), "8 sessions, 0 half-open TCP\n");
+    assert!((1..=2).all(|port| !answers(&mut rig, 2, port)), "the oldest have gone");
+    assert!((3..=8).all(|port| answers(&mut rig, 2, port)));
+}
+
+/// Flows that don't last make room for others: those of the host that has most of them.
+#[suite::test]
+fn a_flood_of_one_host_ends_only_its_own() {
+    let mut rig = inside();
+    rig.cli("firewall limit sessions 10");
+    assert!(passes(&mut rig, 0, 1, &udp_of(3, 1)));
+    (1..=500).for_each(|port| assert!(passes(&mut rig, 0, 1, &udp_of(2, port))));
+    let of = |rig: &mut Rig, host: u8| {
+        let shown = rig.cli(&format!("show firewall sessions src 10.5.0.{host}"));
+        shown.lines().count() - 1
+    };
+    // Unless both hashes are equal, which they are once in 256 times.
+    assert!((of(&mut rig, 2), of(&mut rig, 3)) == (9, 1) || of(&mut rig, 2) == 10);
+}
+
+/// Where the limit is lower than before, sessions go until it is met.
+#[suite::test]
+fn a_lower_limit_is_met_by_and_by() {
+    let mut rig = inside();
+    (1..=20).for_each(|port| assert!(passes(&mut rig, 0, 1, &udp_of(2, port))));
+    rig.cli("firewall limit sessions 10");
+    (21..=40).for_each(|port| assert!(passes(&mut rig, 0, 1, &udp_of(2, port))));
+    assert_eq!(rig.cli("show firewall sessions verbose 0"), "10 sessions, 0 half-open TCP\n");
 }
 
 #[suite::test]

@@ -168,6 +168,23 @@ fn sessions_are_shown_and_cleared_by_filters() {
     assert!(rig.refused("show firewall sessions state open").1.contains("expected one of"));
 }
 
+/// A thread looks at its sessions in parts, and at all of them.
+#[suite::test]
+fn all_of_many_sessions_are_shown_and_cleared() {
+    let mut rig = inside(false);
+    let asks = |v6| (1..=3000).map(move |port| from_to(v6, 0, 1).udp(port, 53).build());
+    for v6 in [false, true] {
+        assert_eq!(rig.pass_all(0, &asks(v6).collect::<Vec<_>>()).len(), 3000);
+    }
+    let shown = rig.cli("show firewall sessions verbose 10000 dst 2001:db8:1::2");
+    assert_eq!(shown.lines().next(), Some("6000 sessions, 0 half-open TCP"));
+    assert_eq!(shown.lines().count(), 3001);
+    assert_eq!(rig.cli("show firewall sessions verbose 10").lines().count(), 11);
+    assert_eq!(rig.cli("clear firewall sessions src 10.0.0.2"), "3000 sessions cleared\n");
+    assert_eq!(rig.cli("clear firewall sessions"), "3000 sessions cleared\n");
+    assert_eq!(total(&mut rig), "0 sessions, 0 half-open TCP");
+}
+
 /// Records of packets that a rule drops, or no policy is for.
 #[suite::test]
 fn records_name_what_happened() {
