@@ -62,6 +62,8 @@ pub struct PacketColumns<'a, F: Net> {
     /// The index of the interface whose features the stages are: the receiving interface, or the
     /// one that packets leave by.
     pub sw_if: u32,
+    /// The receiving interface.
+    pub rx_if: u32,
     /// The table of the receiving interface.
     pub table: TableIndex,
     /// A mask of the packets that the stages in front let pass. The stage may decide about others
@@ -103,6 +105,7 @@ impl<'a, F: Net> PacketColumns<'a, F> {
         let (changed, directed, sent) = (0, None, 0);
         Self {
             sw_if,
+            rx_if: sw_if,
             table,
             which,
             sources,
@@ -114,6 +117,12 @@ impl<'a, F: Net> PacketColumns<'a, F> {
             sent,
             nodes,
         }
+    }
+
+    /// The same, of packets that leave and that this interface has received.
+    #[must_use]
+    pub fn received_by(self, rx_if: u32) -> Self {
+        Self { rx_if, ..self }
     }
 
     /// The same with so much in front of the IP headers.

@@ -197,6 +197,17 @@ impl<F: Judged> Judge<F> {
         }
     }
 
+    /// The key of the session that a packet belongs to, or that an ICMP error is about.
+    #[cold]
+    pub fn key_of(bytes: &[u8], l4: Option<L4>, [from, to]: [u16; 2]) -> Option<Key<F::Addr>> {
+        let packet = read::<F>(bytes, l4).ok()?;
+        let of = match packet.icmp {
+            Some(Icmp::Error) => Key::of(&quoted::<F>(&packet, bytes)?.packet, [to, from]),
+            _ => Key::of(&packet, [from, to]),
+        };
+        of.map(|(key, _)| key)
+    }
+
     /// The verdict on packets of a flow that another thread owns.
     #[inline(always)]
     fn elsewhere(&self, key: &Key<F::Addr>) -> Option<Verdict> {

@@ -33,6 +33,10 @@
 //! host that has most of them first; sessions that last make room only for hosts that have less
 //! than an equal share.
 //!
+//! **Fast path.** Packets that fit their session don't visit the node of packets that leave
+//! (`stage`). All others do: those that begin a session, that are dropped or rejected, fragments,
+//! errors of ICMP, and the first one of a session after a change.
+//!
 //! **Fragments** get the ports of their first one by shallow reassembly, which is enabled with the
 //! zone of an interface.
 //!
@@ -64,6 +68,7 @@ mod session;
 mod sets;
 mod settings;
 mod show;
+mod stage;
 mod state;
 mod tcp;
 #[cfg(feature = "tests")]
@@ -91,11 +96,7 @@ pub static PLUGIN: Plugin = Plugin {
         "Records of decisions for syslog, and questions which rule would decide (`firewall explain`)",
     ],
     spec: &["RFC 9293", "RFC 5961", "RFC 7323", "RFC 5927"],
-    limits: &[
-        "No match on MAC addresses or the time of day",
-        "No action that limits rates",
-        "Packets between zones don't take the super-path to the end",
-    ],
+    limits: &["No match on MAC addresses or the time of day", "No action that limits rates"],
     state: &[
         StateDef::of::<settings::Settings>(),
         StateDef::of::<judge::Rules>(),
@@ -129,6 +130,10 @@ pub static PLUGIN: Plugin = Plugin {
         },
         Feature { arc: "ip4-local", node: "ip4-firewall-local", before: &[], after: &[] },
         Feature { arc: "ip6-local", node: "ip6-firewall-local", before: &[], after: &[] },
+    ],
+    stages: &[
+        net::stage::<Ip4, Firewall<Ip4, false>, stage::Established<Ip4>>(),
+        net::stage::<Ip6, Firewall<Ip6, false>, stage::Established<Ip6>>(),
     ],
     cli: self::cli::COMMANDS,
     config: config::write_config,

@@ -5,8 +5,8 @@ use crate::tcp::Segment;
 use acl::packet::{PacketUpper, Part, Tuple};
 use net::L4;
 use wire::{
-    Family, Header, Icmp4Type, Icmp6Type, IcmpHeader, IpHeader, IpProtocol, TcpFlags, TcpHeader,
-    TcpOptionKind, UdpHeader, UpperLayer,
+    Address, Family, Header, Icmp4Type, Icmp6Type, IcmpHeader, IpHeader, IpProtocol, TcpFlags,
+    TcpHeader, TcpOptionKind, UdpHeader, UpperLayer,
 };
 
 /// The reason why a packet can't be judged.
@@ -79,6 +79,20 @@ pub struct Packet<A> {
     pub later: bool,
     /// A fragment with others behind it.
     pub more: bool,
+}
+
+impl<A: Address> Packet<A> {
+    /// No packet.
+    pub const NOTHING: Self = Self {
+        tuple: Tuple { source: A::ZERO, destination: A::ZERO, upper: PacketUpper::NONE },
+        id: 0,
+        icmp: None,
+        dscp: 0,
+        length: 0,
+        upper_at: 0,
+        later: false,
+        more: false,
+    };
 }
 
 impl<A> Packet<A> {

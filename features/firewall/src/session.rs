@@ -116,6 +116,12 @@ pub struct Session {
     pub source: SourceAt,
     /// Its share of the table.
     pub share: tables::Share,
+    /// A mark of the turn in which packets of it went past the fast path to the node; 0 for none.
+    pub aside: u32,
+    /// The packet that made it.
+    pub first: First,
+    /// Number of the counters of the rule that accepted it.
+    pub rule: u32,
 }
 
 impl Session {

@@ -24,6 +24,8 @@
 //! quarter of the buffers, those of one node half of that, counted by segments; beyond it the
 //! oldest of the node go ([`buffer::Reservation::REASSEMBLY`]).
 //!
+//! **Fast path.** Whole packets that leave don't visit the node of shallow reassembly.
+//!
 //! **Limits.** IPv6 headers in front of the fragment header have to be in the first 2 KiB. A router
 //! that reassembles what it forwards is against RFC 1812 5.2.6: the feature is for where middle
 //! boxes need it, and whole packets leave as the output's MTU lets them.
@@ -139,6 +141,10 @@ pub static PLUGIN: Plugin = Plugin {
             before: &[rank::REASSEMBLY],
             after: &[rank::SECURITY],
         },
+    ],
+    stages: &[
+        net::stage::<Ip4, shallow::Shallow<Ip4, { shallow::OUTPUT }>, shallow::Whole>(),
+        net::stage::<Ip6, shallow::Shallow<Ip6, { shallow::OUTPUT }>, shallow::Whole>(),
     ],
     cli: self::cli::COMMANDS,
     config: config::write_config,

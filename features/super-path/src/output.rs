@@ -162,7 +162,8 @@ impl<F: Protocol> Forwarder<F> {
         let mut buffers = OfPlan { v: &mut *v, at: plan.places_in_vector() };
         let of = (next_hop.tx_if, TableIndex(plan.table));
         let columns = (&sources[..plan.len()], plan.totals());
-        let mut packets = PacketColumns::new(of, fitting, columns, &mut buffers);
+        let packets = PacketColumns::new(of, fitting, columns, &mut buffers);
+        let mut packets = packets.received_by(plan.rx_if);
         // Positions of the features that packets go to.
         let mut entered = [NOWHERE; BLOCK];
         for step in features() {

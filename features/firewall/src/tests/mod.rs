@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod api;
 mod connections;
+mod fast;
 mod limits;
 mod model;
 mod mutated;

@@ -8,7 +8,10 @@
 //! all further fragments of its datagram, and so is a first one that is too short for the
 //! header: so the fields are those that the receiver reads.
 
+mod stage;
 mod upper;
+
+pub use stage::Whole;
 
 use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
