@@ -7,9 +7,11 @@
 //! costs is what the graph itself counts; the generator is left out, freeing the buffer is not.
 
 mod alloc;
+mod connections;
 mod report;
 mod rig;
 mod scenario;
+mod side;
 mod site;
 mod switch;
 mod tunnels;

@@ -7,7 +7,7 @@ use simd::Level;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Routes of a table, and rules of an ACL, in a smoke run.
+/// Routes of a table, rules of an ACL and connections through the firewall, in a smoke run.
 const SMOKE_ROUTES: usize = 1000;
 
 /// All routers, and what is sent through them.
@@ -49,7 +49,9 @@ impl Rig {
                 if smoke { scenario.table.routes.min(SMOKE_ROUTES) } else { scenario.table.routes };
             let rules =
                 if smoke { scenario.table.rules.min(SMOKE_ROUTES) } else { scenario.table.rules };
-            let table = Table { routes, rules, ..scenario.table };
+            let connections = scenario.table.connections;
+            let connections = if smoke { connections.min(SMOKE_ROUTES) } else { connections };
+            let table = Table { routes, rules, connections, ..scenario.table };
             let site = match rig.sites.iter().position(|site| site.table == table) {
                 Some(site) => site,
                 None => {

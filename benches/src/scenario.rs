@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Benchmark scenarios.
 
+use crate::side::INPUTS;
 use crate::tunnels::{Kind, Tunnels};
 use testkit::internet::Traffic;
 
@@ -38,13 +39,16 @@ pub struct Table {
     pub outputs: usize,
     /// Number of next hops of each route: the size of its ECMP group.
     pub paths: usize,
-    /// Packets have [`SENDERS`] sources, with a route back, and strict uRPF is on.
+    /// Packets have [`crate::side::SENDERS`] sources, with a route back, and strict uRPF is on.
     pub urpf: bool,
-    /// Packets have [`SENDERS`] sources, and are held against so many rules of an ACL, of which the
-    /// last one permits them. 0 for no ACL.
+    /// Packets have [`crate::side::SENDERS`] sources, and are held against so many rules of an ACL,
+    /// of which the last one permits them. 0 for no ACL.
     pub rules: usize,
     /// The last rule makes a session of each flow.
     pub reflect: bool,
+    /// Established connections of TCP through the zone firewall, whose packets they are; 0 for no
+    /// firewall.
+    pub connections: usize,
     /// Packets arrive and leave on sub-interfaces with one tag each; the number of VLANs on input,
     /// used in rotation. 0 for no tags.
     pub vlans: u16,
@@ -61,6 +65,7 @@ impl Table {
             urpf: false,
             rules: 0,
             reflect: false,
+            connections: 0,
             vlans: 0,
         }
     }
@@ -87,12 +92,6 @@ pub struct Scenario {
     /// Target, clocks per packet.
     pub target: Option<f64>,
 }
-
-/// Interfaces that packets can come in by.
-pub const INPUTS: usize = 2;
-
-/// Number of sources of a scenario with uRPF.
-pub const SENDERS: usize = 10_000;
 
 /// Two scenarios whose ratio is a promise.
 #[derive(Clone, Copy, Debug)]
@@ -190,6 +189,12 @@ pub fn all() -> Vec<Scenario> {
             let known = |clocks: Option<f64>| clocks.filter(|_| family == Ip4);
             all.push(Scenario::new(table, Uniform, 256, true, known(peer), known(target)));
         }
+        for (connections, target) in [(1000, 45.0), (1_000_000, 75.0)] {
+            let table = Table { connections, ..Table::of(family, 1) };
+            let held = Scenario::new(table, Uniform, 256, true, None, figure(target));
+            all.push(Scenario { target: None, ..held.clone().by_the_graph() });
+            all.push(held);
+        }
         let table = Table { vlans: 1, ..Table::of(family, 1) };
         let tagged = Scenario::new(table, Uniform, 256, true, figure(71.0), figure(45.0));
         let table = Table { vlans: 16, ..table };
@@ -284,6 +289,9 @@ impl Scenario {
         }
         if table.reflect {
             name += "-reflect";
+        }
+        if table.connections > 0 {
+            name += &format!("-firewall-{}", short(table.connections));
         }
         match table.vlans {
             0 => {}

@@ -2,30 +2,29 @@
 //! A router with its table, which several scenarios send packets through.
 
 use crate::alloc;
-use crate::scenario::{Family, INPUTS, SENDERS, Scenario, Table};
+use crate::connections::{Connections, packets_of_connections};
+use crate::scenario::{Family, Scenario, Table};
+use crate::side::{FEW, INPUTS, PACKETS, SENDERS, Side, routes};
 use crate::{switch, tunnels};
 use cli::Tree;
 use graph::{Runtime, SwIfIndex, ThreadIndex, World, WorldConfig};
 use net::{
-    Fib, IfCounters, Interfaces, Neighbor, Neighbors, Net, Path, PathKind, Routes, Source,
-    TableIndex,
+    Fib, IfCounters, Interfaces, Neighbor, Neighbors, Path, PathKind, Routes, Source, TableIndex,
 };
 use simd::Level;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use testkit::Rng;
 use testkit::internet::{self, HOPS, Internet, Traffic};
-use testkit::{Rng, pkt};
 use wire::{EtherType, Ip4, Ip6, MacAddr, Prefix};
 
 /// Buffers of an instance.
 const BUFFERS: usize = 8192;
-/// Different packets of a scenario; then they come again.
-pub const PACKETS: usize = 1 << 18;
-/// Number of routes up to which a table is not of the Internet's shape.
-const FEW: usize = 16;
+/// The MAC address of the hosts in front of inputs.
+pub const GATEWAY_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 /// The first VLAN of sub-interfaces.
 const VLAN: u16 = 100;
 
@@ -48,68 +47,6 @@ pub struct Load {
     pub time: Duration,
     /// Memory of the process, control's structures included.
     pub bytes: u64,
-}
-
-/// The protocol-specific part of a site.
-trait Side: Internet + Net {
-    /// The neighbour with this number on an output interface.
-    fn hop(output: usize, number: u16) -> Self::Addr;
-    /// The addresses of the interfaces, which are numbered from 1.
-    fn addresses(outputs: usize) -> Vec<(usize, String)>;
-    /// The network of the sources of scenarios with uRPF.
-    const SENDERS: &'static str;
-    /// A source in that network; without a number, the source of all other scenarios.
-    fn sender(number: Option<usize>) -> Self::Addr;
-    /// A packet of the smallest size that the peer was measured with.
-    fn packet(from: Self::Addr, to: Self::Addr, mac: MacAddr) -> Vec<u8>;
-}
-
-impl Side for Ip4 {
-    fn hop(output: usize, number: u16) -> Ipv4Addr {
-        Ipv4Addr::from_bits(0x0a00_0002 + (output as u32) * 0x1_0000 + u32::from(number))
-    }
-
-    fn addresses(outputs: usize) -> Vec<(usize, String)> {
-        let out = (1..=outputs).map(|i| (i, format!("10.{i}.0.1/16")));
-        let into = |i| (i, format!("192.168.{i}.1/24"));
-        out.chain((outputs + 1..=outputs + INPUTS).map(into)).collect()
-    }
-
-    const SENDERS: &'static str = "198.18.0.0/15";
-
-    fn sender(number: Option<usize>) -> Ipv4Addr {
-        number
-            .map_or(Ipv4Addr::new(192, 168, 0, 2), |n| Ipv4Addr::from_bits(0xc612_0000 + n as u32))
-    }
-
-    fn packet(from: Ipv4Addr, to: Ipv4Addr, mac: MacAddr) -> Vec<u8> {
-        let headers = pkt::ether(MacAddr([2, 0, 0, 0, 0, 1]), mac).ip4(from, to);
-        headers.udp(1000, 2000).payload([0; 18]).build()
-    }
-}
-
-impl Side for Ip6 {
-    fn hop(output: usize, number: u16) -> Ipv6Addr {
-        Ipv6Addr::new(0xfd00, 0, 0, output as u16, 0, 0, 0, 2 + number)
-    }
-
-    fn addresses(outputs: usize) -> Vec<(usize, String)> {
-        let out = (1..=outputs).map(|i| (i, format!("fd00:0:0:{i}::1/64")));
-        let into = |i| (i, format!("fd00:1:0:{i}::1/64"));
-        out.chain((outputs + 1..=outputs + INPUTS).map(into)).collect()
-    }
-
-    const SENDERS: &'static str = "fd00:2::/32";
-
-    fn sender(number: Option<usize>) -> Ipv6Addr {
-        let (net, host) = number.map_or((1, 2), |n| (2, n as u16));
-        Ipv6Addr::new(0xfd00, net, 0, 0, 0, 0, 0, host)
-    }
-
-    fn packet(from: Ipv6Addr, to: Ipv6Addr, mac: MacAddr) -> Vec<u8> {
-        let headers = pkt::ether(MacAddr([2, 0, 0, 0, 0, 1]), mac).ip6(from, to);
-        headers.udp(1000, 2000).payload([0; 12]).build()
-    }
 }
 
 fn resident() -> u64 {
@@ -252,7 +189,48 @@ impl Site {
             bytes: resident().saturating_sub(before),
         };
         self.settle();
+        if self.table.connections > 0 {
+            self.set_up_firewall::<F>()?;
+        }
         Ok(())
+    }
+
+    /// Puts the ports into zones of the firewall, and opens the connections.
+    fn set_up_firewall<F: Side>(&mut self) -> Result<(), String> {
+        let (input, gateway) = (self.table.outputs + 1, F::GATEWAY);
+        for line in [
+            "firewall zone inside",
+            "firewall zone outside",
+            "firewall policy from inside to outside default accept",
+            "firewall limit sessions 4000000",
+            "firewall limit half-open 4000000",
+            "set interface firewall zone pg1 outside",
+            &format!("set interface firewall zone pg{input} inside"),
+            &format!("set ip neighbor pg{input} {gateway} {GATEWAY_MAC} static"),
+            &format!("ip route add {} via {gateway} pg{input}", F::SENDERS),
+        ] {
+            self.command(line)?;
+        }
+        let all = Connections::<F>::new(self.table.connections);
+        let sides = [self.inputs[0], self.outputs[0]];
+        for first in (0..self.table.connections).step_by(PACKETS) {
+            let part = first..self.table.connections.min(first + PACKETS);
+            for step in 0..Connections::<F>::HANDSHAKE {
+                let from = sides[step % 2];
+                let packets = all.handshake(step, part.clone(), self.mac(from)?).collect();
+                let (name, count) = (format!("handshake-{first}-{step}"), part.len() as u64);
+                let stream = self.add_stream(&name, from, packets, 256, count)?;
+                self.run_streams(&[stream])?;
+                self.command(&format!("packet-generator delete {name}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The MAC address of an interface.
+    fn mac(&self, sw_if: SwIfIndex) -> Result<MacAddr, String> {
+        let interface = self.world.get::<Interfaces>().get(sw_if);
+        interface.map(|interface| interface.mac).map_err(|e| e.to_string())
     }
 
     /// The streams of a scenario, one for each of its inputs, ready to be run.
@@ -274,8 +252,7 @@ impl Site {
         input: SwIfIndex,
         limit: u64,
     ) -> Result<Arc<pg::Stream>, String> {
-        let interfaces = self.world.get::<Interfaces>();
-        let mac = interfaces.get(input).map_err(|e| e.to_string())?.mac;
+        let mac = self.mac(input)?;
         let packets = match self.table.family {
             Family::Ip4 => packets::<Ip4>(self.table, scenario.traffic, mac),
             Family::Ip6 => packets::<Ip6>(self.table, scenario.traffic, mac),
@@ -379,23 +356,6 @@ impl Site {
     }
 }
 
-/// The routes of a table. A few stand side by side, so that an address of each is known.
-fn routes<F: Side>(n: usize) -> Vec<internet::Route<F::Addr>> {
-    if n > FEW {
-        return internet::routes::<F>(n, 1);
-    }
-    let len = F::CLUSTER;
-    let first = F::bits(F::space()[1].addr());
-    let one = |i: usize| {
-        let bits = first + ((i as u128) << (128 - len));
-        Some(internet::Route {
-            prefix: Prefix::new(<F as Internet>::addr(bits), len)?,
-            hop: i as u16,
-        })
-    };
-    (0..n).filter_map(one).collect()
-}
-
 /// Rules of an ACL: all but the last one deny, and match none of the packets, by their ports alone.
 fn rules<F: Side>(n: usize, reflect: bool) -> String {
     let mut rng = Rng::new(4);
@@ -419,6 +379,9 @@ fn rules<F: Side>(n: usize, reflect: bool) -> String {
 }
 
 fn packets<F: Side>(table: Table, traffic: Traffic, mac: MacAddr) -> pg::Packets {
+    if table.connections > 0 {
+        return packets_of_connections::<F>(table.connections, mac).collect();
+    }
     let routes = routes::<F>(table.routes);
     let count = if traffic == Traffic::OneFlow { 1 } else { PACKETS };
     let all = internet::destinations::<F>(&routes, traffic, count, 2);

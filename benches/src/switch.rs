@@ -2,7 +2,8 @@
 //! Switched frames: a cross-connect, or a bridge domain with stations behind both ports.
 
 use crate::scenario::Table;
-use crate::site::{PACKETS, Site};
+use crate::side::PACKETS;
+use crate::site::Site;
 use testkit::pkt;
 use wire::MacAddr;
 

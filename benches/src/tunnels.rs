@@ -2,7 +2,8 @@
 //! Packets that go into tunnels, and packets that come out of them.
 
 use crate::scenario::Table;
-use crate::site::{PACKETS, Site};
+use crate::side::PACKETS;
+use crate::site::Site;
 use net::{Neighbor, Neighbors};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use testkit::pkt;
