@@ -223,6 +223,19 @@ impl Table {
         }
     }
 
+    /// An answer with a row for each item that has one: a table that grows. [`crate::columns`]
+    /// declares the columns with their cells.
+    pub fn rows<W: 'static, T, const N: usize>(
+        self,
+        items: impl IntoIterator<Item = T, IntoIter: 'static>,
+        mut row: impl FnMut(&W, T) -> Option<[Cell; N]> + 'static,
+    ) -> Output {
+        self.list(items, move |w: &W, item, out: &mut Writer| {
+            row(w, item).into_iter().for_each(|cells| out.row(cells));
+            Ok(())
+        })
+    }
+
     /// An answer with a row, or several, for each item: a table that grows. See [`Output::list`].
     pub fn list<W: 'static, T>(
         self,
@@ -290,6 +303,46 @@ impl Layout {
             put(&mut line.iter().map(String::as_str));
         }
     }
+}
+
+/// A table with a row for each item ([`Output::list`]). Each column stands beside its cell, of
+/// which text and JSON are made: the title, the side if that is `right`, and what else [`Table`]
+/// knows of a column. `let`s may stand in front; `?` leaves out an item without a row.
+///
+/// ```
+/// use cli::Command;
+/// struct World { names: Vec<&'static str> }
+/// static CLI: &[Command<World>] = cli::commands! {
+///     /// All names
+///     "show names" => |w, _| Ok(cli::columns!(0..w.names.len(), |w: &World, i| {
+///         // It may be gone.
+///         let name = *w.names.get(i)?;
+///         "Name" => name,
+///         "Letters" right.key("length") => name.len(),
+///     }));
+/// };
+/// # let world = World { names: vec!["ann"] };
+/// # let tree = cli::Tree::new(CLI).unwrap();
+/// assert_eq!(tree.answer(&world, "show names").unwrap(), "Name  Letters\nann         3\n");
+/// ```
+#[macro_export]
+macro_rules! columns {
+    (@column $table:ident, $title:literal) => { $table.left($title) };
+    (@column $table:ident, $title:literal $side:ident $($more:tt)*) => {
+        $table.$side($title)$($more)*
+    };
+    ($items:expr, |$world:tt: &$World:ty, $item:pat_param| {
+        $(let $name:pat = $value:expr;)*
+        $($title:literal $($side:ident $(.$more:ident($argument:expr))*)? => $cell:expr),+ $(,)?
+    }) => {{
+        let table = $crate::Table::new();
+        $(let table =
+            $crate::columns!(@column table, $title $($side $(.$more($argument))*)?);)+
+        table.rows($items, move |$world: &$World, $item| {
+            $(let $name = $value;)*
+            Some([$($crate::Cell::from($cell)),+])
+        })
+    }};
 }
 
 /// `Vectors/Call` becomes `vectors_call`.

@@ -8,6 +8,7 @@
 
 use crate::{Phase, SwIfIndex, World};
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::iter::Peekable;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -96,6 +97,18 @@ impl Section<'_> {
         self.lines.push_back(ConfigLine { phase: self.phase, text, undo, waits: None });
     }
 
+    /// Adds a line that ends with a value, and the one with the value that is usual.
+    pub fn value(&mut self, line: &str, now: impl Display, usual: impl Display) {
+        self.push(format!("{line} {now}"), format!("{line} {usual}"));
+    }
+
+    /// Adds a line that itself takes back with these words behind it.
+    pub fn until(&mut self, line: impl Into<String>, words: &str) {
+        let line = line.into();
+        let undo = format!("{line} {words}");
+        self.push(line, undo);
+    }
+
     /// Sets the condition that the line that was added last waits for before it takes effect.
     pub fn waits(&mut self, what: impl Into<String>) {
         if let Some(line) = self.lines.back_mut() {
@@ -114,6 +127,11 @@ impl RunningConfig {
             undo: undo.into(),
             waits: None,
         }));
+    }
+
+    /// Adds a line that ends with a value, and the one with the value that is usual.
+    pub fn value(&mut self, phase: Phase, line: &str, now: impl Display, usual: impl Display) {
+        self.push(phase, format!("{line} {now}"), format!("{line} {usual}"));
     }
 
     /// Adds the lines of a table that grows: `write` is called for an item when its turn comes, and

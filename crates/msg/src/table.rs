@@ -312,6 +312,14 @@ impl<W: 'static> Messages<W> {
         self.call_by(move |world, _, request| f(world, request));
     }
 
+    /// As [`Self::call`], for a request that is always done.
+    pub fn order<R: Call<Reply: From<()>>>(&mut self, f: impl Fn(&W, R) + Send + Sync + 'static) {
+        self.call(move |world, request| {
+            f(world, request);
+            Ok(())
+        });
+    }
+
     /// As [`Self::call`], for a handler that has to know the client.
     pub fn call_by<R: Call, A: Into<R::Reply>>(
         &mut self,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Arguments of commands that name objects of this crate. Errors point at the argument's words.
+//! Arguments of commands that name objects of this crate, and answers and saved lines that do.
+//! Errors point at the argument's words.
 
 use crate::{Fib, Interfaces, Net, TableIndex};
-use cli::{Error, Matches, Result, Value};
-use graph::{SwIfIndex, World};
+use cli::{Error, Matches, Output, Result, Value};
+use graph::{Phase, RunningConfig, SwIfIndex, World};
 use wire::Prefix;
 
 /// The interface whose name was given for a placeholder.
@@ -20,6 +21,27 @@ pub fn interface(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex> {
 /// No such interface (−2).
 pub fn given_interface(w: &World, m: &Matches, name: &str) -> Result<Option<SwIfIndex>> {
     m.has(name).then(|| interface(w, m, name)).transpose()
+}
+
+/// The answer of a command that makes an interface: its name.
+pub fn made(w: &World, sw_if: SwIfIndex) -> Output {
+    Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if)))
+}
+
+/// Writes a line for each interface: `line NAME on`, which `line NAME off` takes back. Either word
+/// may be "".
+pub fn write_switches(
+    config: &mut RunningConfig,
+    phase: Phase,
+    all: impl IntoIterator<Item = SwIfIndex, IntoIter: 'static>,
+    line: &'static str,
+    [on, off]: [&'static str; 2],
+) {
+    config.list(phase, all, move |world, sw_if, lines| {
+        let line = format!("{line} {}", world.get::<Interfaces>().word(sw_if));
+        let [text, undo] = [on, off].map(|word| format!("{line} {word}").trim_end().to_string());
+        lines.push(text, undo);
+    });
 }
 
 /// The route table whose id was given for a placeholder; the default one without it.

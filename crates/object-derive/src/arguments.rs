@@ -80,7 +80,7 @@ impl Code {
 
     fn argument(&mut self, field: &Field, argument: &Argument) {
         let (name, ty) = (self.name(field), &field.ty);
-        let Argument { usage, pairs, default, then, json } = argument;
+        let Argument { usage, pairs, default, always, then, json } = argument;
         let pairs = pairs.iter().map(|(literal, placeholder)| quote! { (#literal, #placeholder) });
         let words = quote! { ::object::Words(&[#(#pairs),*]) };
         let json = json.clone().unwrap_or_else(|| name.to_string());
@@ -101,11 +101,11 @@ impl Code {
             #then
         });
         self.writes.push(match default {
-            Some(value) => quote! {
+            Some(value) if !always => quote! {
                 let default: #ty = #value;
                 if self.#name != default { #write }
             },
-            None => write,
+            _ => write,
         });
         self.members
             .push(quote! { ::object::Argument::members(&self.#name, world, #words, #json, to); });
@@ -138,6 +138,8 @@ struct Argument {
     /// Literals and the placeholders behind them.
     pairs: Vec<(String, String)>,
     default: Option<Tokens>,
+    /// The default is written, too.
+    always: bool,
     then: Option<Path>,
     json: Option<String>,
 }
@@ -166,7 +168,7 @@ fn role(field: &Field) -> syn::Result<Role> {
 fn argument(input: ParseStream<'_>) -> syn::Result<Argument> {
     let usage: LitStr = input.parse()?;
     let pairs = pairs(&usage.value()).map_err(|why| Error::new(usage.span(), why))?;
-    let mut all = Argument { usage, pairs, default: None, then: None, json: None };
+    let mut all = Argument { usage, pairs, default: None, always: false, then: None, json: None };
     while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
         if input.peek(Token![default]) {
             input.parse::<Token![default]>()?;
@@ -178,11 +180,15 @@ fn argument(input: ParseStream<'_>) -> syn::Result<Argument> {
             continue;
         }
         let key: Ident = input.parse()?;
+        if key == "always" {
+            all.always = true;
+            continue;
+        }
         input.parse::<Token![=]>()?;
         match key.to_string().as_str() {
             "then" => all.then = Some(input.parse()?),
             "json" => all.json = Some(input.parse::<LitStr>()?.value()),
-            _ => return Err(Error::new(key.span(), "expected default, then or json")),
+            _ => return Err(Error::new(key.span(), "expected default, always, then or json")),
         }
     }
     if all.default.is_some() && !all.usage.value().trim_start().starts_with('[') {

@@ -35,9 +35,9 @@
 //! | `#[unsaid]` | no words: it has its default, isn't saved and isn't in JSON |
 //!
 //! Behind the usage may stand: `default`, or `default = VALUE`, which a missing argument has and
-//! which isn't written; `then = FUNCTION` from the value that was read to the one that it has, or
-//! to an error, which is marked in the line; `json = "NAME"`, for a member that isn't named as the
-//! field.
+//! which isn't written, unless `always` stands there, too; `then = FUNCTION` from the value that
+//! was read to the one that it has, or to an error, which is marked in the line; `json = "NAME"`,
+//! for a member that isn't named as the field.
 //!
 //! A field that must be there (`{…}`) and is not, is an error that names its placeholder; one that
 //! may be left out (`[…]`) has a default, is an `Option`, or a `bool`. Members of JSON are in the
@@ -54,12 +54,19 @@ mod values;
 pub use object_derive::Arguments;
 pub use values::Choice;
 
-use cli::{Error, Matches, Result};
-use graph::World;
-use serde_json::{Map, Value};
+use cli::{Error, Matches, Output, Result};
+use graph::{SwIfIndex, World};
+use net::Interfaces;
+use serde_json::{Map, Value, json};
 
 /// Members of an object in JSON, in their order.
 pub type Members = Map<String, Value>;
+
+/// The answer of a command that makes a device: the name, and for programs also the number.
+pub fn made(world: &World, sw_if: SwIfIndex) -> Output {
+    let name = world.get::<Interfaces>().name(sw_if);
+    Output::both(name.clone(), json!({ "name": name, "sw_if_index": sw_if.0 }))
+}
 
 /// A struct that a command reads.
 pub trait Arguments: Sized {

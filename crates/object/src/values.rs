@@ -57,15 +57,20 @@ placeholders! {
     PathBuf, |it| quote(&it.to_string_lossy()), it.to_string_lossy();
 }
 
-/// A word that is there or not.
+/// A word that is there or not; with a placeholder, 0 or 1.
 impl Argument for bool {
     fn read(_: &World, m: &Matches, words: Words) -> Result<Option<Self>> {
-        Ok(Some(m.flag(words.literal())))
+        match words.placeholder() {
+            "" => Ok(Some(m.flag(words.literal()))),
+            name => Ok(m.opt::<u64>(name)?.map(|bit| bit != 0)),
+        }
     }
 
     fn write(&self, _: &World, words: Words, line: &mut String) {
-        if *self {
-            put(words, "", line);
+        match (words.placeholder(), *self) {
+            ("", true) => put(words, "", line),
+            ("", false) => {}
+            (_, bit) => put(words, if bit { "1" } else { "0" }, line),
         }
     }
 

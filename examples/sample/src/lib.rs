@@ -11,7 +11,7 @@ mod tests;
 use std::fmt;
 
 use buffer::Buffer;
-use cli::{Error, Matches, Output, Table, Writer};
+use cli::{Error, Matches, Output};
 use graph::{
     Build, ChainStep, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig,
     Script, SwIfIndex, ThreadIndex, Trace, World, rank,
@@ -124,16 +124,11 @@ fn limit(world: &World, interface: SwIfIndex) -> Option<u16> {
 /// `show sample`: a row for each interface with a limit. The rows are made one by one, as text or
 /// as JSON, while the client reads.
 fn list(world: &World, _: &Matches) -> Result<Output, Error> {
-    let table = Table::new().left("Interface").right("Max");
-    Ok(table.list(
-        world.get::<Interfaces>().indices(),
-        |world: &World, interface, out: &mut Writer| {
-            if let Some(max) = limit(world, interface) {
-                out.row([world.get::<Interfaces>().name(interface).into(), max.into()]);
-            }
-            Ok(())
-        },
-    ))
+    Ok(cli::columns!(world.get::<Interfaces>().indices(), |world: &World, interface| {
+        let max = limit(world, interface)?;
+        "Interface" => world.get::<Interfaces>().name(interface),
+        "Max" right => max,
+    }))
 }
 
 /// Writes the commands that restore the settings of `set sample`, and those that undo them: for
@@ -141,9 +136,8 @@ fn list(world: &World, _: &Matches) -> Result<Output, Error> {
 fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, interface, lines| {
         if let Some(max) = limit(world, interface) {
-            let line =
-                format!("set sample {}", cli::quote(&world.get::<Interfaces>().name(interface)));
-            lines.push(format!("{line} max {max}"), format!("{line} off"));
+            let line = format!("set sample {}", world.get::<Interfaces>().word(interface));
+            lines.value(&line, format_args!("max {max}"), "off");
         }
     });
 }

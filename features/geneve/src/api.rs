@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `geneve`.
 
-use crate::model::Geneve;
+use crate::spec::Geneve;
 use cli::Result;
 use graph::{SwIfIndex, World};
 use msg::{Messages, Module};

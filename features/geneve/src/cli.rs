@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands.
 
-use crate::model::Geneve;
+use crate::spec::Geneve;
 use cli::{Command, Result};
 use graph::{RunningConfig, Script, SwIfIndex, World};
 use object::Arguments;

@@ -17,16 +17,14 @@
 
 mod api;
 mod cli;
-mod encap;
 mod input;
-mod model;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use model::Geneve;
+pub use spec::Geneve;
 
-use graph::{Feature, FieldDef, NodeDef, Plugin, rank};
+use graph::{FieldDef, NodeDef, Plugin};
 use tunnel::{Bypass, Encap, Input};
 use wire::{Ip4, Ip6};
 
@@ -50,26 +48,16 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
-        NodeDef::of::<Encap<encap::GeneveCodec<false>>>(),
-        NodeDef::of::<Encap<encap::GeneveCodec<true>>>(),
+        NodeDef::of::<Encap<spec::GeneveCodec<false>>>(),
+        NodeDef::of::<Encap<spec::GeneveCodec<true>>>(),
         NodeDef::of::<Input<Geneve, Ip4>>(),
         NodeDef::of::<Input<Geneve, Ip6>>(),
         NodeDef::of::<Bypass<Geneve, Ip4>>(),
         NodeDef::of::<Bypass<Geneve, Ip6>>(),
     ],
     features: &[
-        Feature {
-            arc: "ip4-unicast",
-            node: "ip4-geneve-bypass",
-            before: &[rank::BYPASS],
-            after: &[rank::END],
-        },
-        Feature {
-            arc: "ip6-unicast",
-            node: "ip6-geneve-bypass",
-            before: &[rank::BYPASS],
-            after: &[rank::END],
-        },
+        tunnel::bypass_feature("ip4-unicast", "ip4-geneve-bypass"),
+        tunnel::bypass_feature("ip6-unicast", "ip6-geneve-bypass"),
     ],
     stages: &[tunnel::bypass_stage::<Geneve, Ip4>(), tunnel::bypass_stage::<Geneve, Ip6>()],
     cli: self::cli::COMMANDS,

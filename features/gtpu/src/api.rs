@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `gtpu`.
 
-mod messages;
-
-pub use messages::*;
-
 use crate::forward::{Cause, Forward, Forwards};
 use crate::model::{Gtpu, check_qfi};
 use crate::spec::update_tteid;
@@ -12,7 +8,7 @@ use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::{Messages, Module};
 use net::IfCounters;
-use net::api::InterfaceIndex;
+use net::api::{Address, InterfaceIndex};
 use tunnel::{
     BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tunnels, refuse_offload,
     unspecified,
@@ -188,5 +184,56 @@ fn of_forward(w: &World, forward: Forward) -> GtpuTunnelV2Details {
             Cause::UnknownType => GtpuForwardingType::UNKNOWN_TYPE,
         },
         counters: counters(w, sw_if),
+    }
+}
+
+msg::messages! {
+    /// Where packets go that are taken out.
+    flags GtpuDecapNextType,
+    /// Datagrams that are forwarded.
+    flags GtpuForwardingType,
+    /// Packets and bytes of an interface.
+    SwIfCounters,
+    /// The counters of a tunnel.
+    TunnelMetrics,
+    /// Makes or deletes a tunnel.
+    GtpuAddDelTunnel,
+    /// Makes or deletes a tunnel.
+    #[from(GtpuAddDelTunnel)]
+    GtpuAddDelTunnelV2,
+    /// The index of the tunnel's interface.
+    GtpuAddDelTunnelV2Reply,
+    /// Changes the identifier in what is sent to an end.
+    GtpuTunnelUpdateTteid,
+    /// Asks for one tunnel, or for all.
+    GtpuTunnelDump,
+    /// One tunnel: its ends and settings.
+    #[from(GtpuTunnelV2Details)]
+    GtpuTunnelDetails,
+    /// Asks for one tunnel or forward, or for all.
+    GtpuTunnelV2Dump,
+    /// A tunnel or a forward.
+    GtpuTunnelV2Details,
+    /// Forwards datagrams that no tunnel takes, or no longer.
+    GtpuAddDelForward,
+    /// Asks for the counters of tunnels.
+    GtpuGetTransferCounts,
+    /// Counters of tunnels.
+    GtpuGetTransferCountsReply,
+    /// Takes datagrams of tunnels out of what an interface receives before it is looked up.
+    SwInterfaceSetGtpuBypass,
+    /// Lets a device find the tunnel of received datagrams.
+    GtpuOffloadRx,
+}
+
+impl From<u32> for GtpuDecapNextType {
+    fn from(next: u32) -> Self {
+        Self(next)
+    }
+}
+
+impl From<GtpuDecapNextType> for u32 {
+    fn from(next: GtpuDecapNextType) -> Self {
+        next.0
     }
 }

@@ -22,12 +22,10 @@
 mod answer;
 mod api;
 mod cli;
-mod config;
 mod encap;
 mod forward;
 mod input;
 mod model;
-mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
@@ -96,9 +94,9 @@ pub static PLUGIN: Plugin = Plugin {
     stages: &[tunnel::bypass_stage::<Gtpu, Ip4>(), tunnel::bypass_stage::<Gtpu, Ip6>()],
     cli: self::cli::COMMANDS,
     api: &[api::API],
-    config: config::write_config,
+    config: self::cli::write_config,
     transient: &[("set flow-offload gtpu", "is refused: no device of this build finds tunnels")],
-    examples: config::EXAMPLES,
+    examples: self::cli::EXAMPLES,
     unmoved: &[
         ("/err/gtpu*-*/*", "features/gtpu/src/tests.rs"),
         ("/err/ip*-gtpu-bypass/*", "features/gtpu/src/tests.rs"),

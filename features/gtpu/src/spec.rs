@@ -10,39 +10,22 @@ use cli::retval::{self, Retval};
 use cli::{Error, Result};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
 use ip::Ip;
-use net::{FloodRole, IfKind};
+use net::IfKind;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Mutex;
 use sync::Turn;
-use tunnel::{
-    Codec, Datagrams, Decap, HeaderMarking, Key, Next, OWN, Own, Spec, TunnelEndpoints, Tunnels,
-    unspecified,
-};
-use wire::{Gtpu as Header, IpProtocol, MacAddr};
+use tunnel::{Datagrams, Decap, Next, OWN, Own, Spec, TunnelEndpoints, Tunnels, unspecified};
+use wire::{Gtpu as Header, MacAddr};
 use zerocopy::{FromBytes, IntoBytes};
 
 impl Spec for Gtpu {
+    tunnel::in_datagrams!(GtpuCodec);
+
     const PREFIX: &'static str = "gtpu_tunnel";
     const DRIVER: &'static str = "GTPU";
     const EXISTS: Retval = retval::TUNNEL_EXIST;
     const STARTS_UP: bool = true;
-
-    fn encap(&self) -> &'static str {
-        if self.ends.local.is_ipv6() { GtpuCodec::<true>::NAME } else { GtpuCodec::<false>::NAME }
-    }
-
-    fn ends(&self) -> TunnelEndpoints {
-        self.ends
-    }
-
-    fn marks(&self) -> HeaderMarking {
-        self.marks
-    }
-
-    fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key {
-        self.datagram_key(ends, table)
-    }
 
     fn carries(&self) -> IfKind {
         // TS 29.281 4.3: the payload of a G-PDU is a user's packet. VPP's tunnels are links to one
@@ -61,10 +44,6 @@ impl Spec for Gtpu {
         if self.carries() == IfKind::Ip { MacAddr::ZERO } else { self.derived_mac() }
     }
 
-    fn protocol(&self) -> IpProtocol {
-        IpProtocol::UDP
-    }
-
     fn header(&self) -> Vec<u8> {
         let teid = self.sent_teid();
         let own = match self.qfi {
@@ -77,10 +56,6 @@ impl Spec for Gtpu {
     fn next(&self, world: &World) -> Option<NodeIndex> {
         // IP packets go by their own version: a session may carry both.
         if self.is_ip() { None } else { self.next.node(world) }
-    }
-
-    fn flood_role(&self) -> FloodRole {
-        self.datagram_flood_role()
     }
 }
 

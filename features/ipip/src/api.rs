@@ -15,7 +15,9 @@ pub static API: Module<World> = Module::core("ipip", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(add);
-    m.call(delete);
+    m.call(|w, r: IpipDelTunnel| {
+        w.get::<Tunnels<IpIp>>().delete(w, graph::SwIfIndex(r.sw_if_index.0))
+    });
     m.dump(dump);
     crate::sixrd::messages(m);
 }
@@ -64,10 +66,6 @@ fn add(w: &World, r: IpipAddTunnel) -> Result<SwIfIndex> {
     let marks = HeaderMarking { flags: flags.into(), dscp: dscp.0, ..HeaderMarking::default() };
     let spec = IpIp { ends, marks, multipoint: mode == TunnelMode::MP };
     spec.create(w, given(instance))
-}
-
-fn delete(w: &World, r: IpipDelTunnel) -> Result<()> {
-    w.get::<Tunnels<IpIp>>().delete(w, graph::SwIfIndex(r.sw_if_index.0))
 }
 
 fn dump(w: &World, r: IpipTunnelDump) -> Result<Vec<IpipTunnelDetails>> {

@@ -23,12 +23,10 @@
 
 mod api;
 mod cli;
-mod config;
 mod encap;
 mod input;
 mod model;
 mod sessions;
-mod show;
 mod spec;
 mod startup_conf;
 #[cfg(feature = "tests")]
@@ -75,9 +73,9 @@ pub static PLUGIN: Plugin = Plugin {
     }],
     cli: self::cli::COMMANDS,
     api: &[api::API],
-    config: config::write_config,
+    config: self::cli::write_config,
     transient: &[("test lt2p counters", "counts packets")],
-    examples: config::EXAMPLES,
+    examples: self::cli::EXAMPLES,
     unmoved: &[("/err/l2tp-*/*", "features/l2tp/src/tests")],
     entered: &[("l2tp-encap", "`tunnel-output`, from the first tunnel on")],
     ..Plugin::EMPTY

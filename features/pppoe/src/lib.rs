@@ -26,13 +26,11 @@
 mod api;
 mod cli;
 mod clients;
-mod config;
 mod dispatch;
 mod encap;
 mod header;
 mod input;
 mod sessions;
-mod show;
 #[cfg(feature = "tests")]
 mod tests;
 mod work;
@@ -60,7 +58,7 @@ pub static PLUGIN: Plugin = Plugin {
         "Discovery and PPP's control protocols are another program's",
         "The control plane is behind an Ethernet device, not a sub-interface",
     ],
-    phases: &[config::CONTROL_PLANE],
+    phases: &[self::cli::CONTROL_PLANE],
     state: &[
         StateDef::of::<Clients>(),
         StateDef::of::<work::WorkTable>(),
@@ -81,8 +79,8 @@ pub static PLUGIN: Plugin = Plugin {
     }],
     cli: self::cli::COMMANDS,
     api: &[api::API],
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     start: |world| {
         ethernet::register_ethertype(world, EtherType::PPPOE_DISCOVERY, "pppoe-cp-dispatch")?;
         ethernet::register_ethertype(world, EtherType::PPPOE_SESSION, "pppoe-input")?;

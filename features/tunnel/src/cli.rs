@@ -5,7 +5,7 @@ use crate::datagrams::{BypassInterfaces, Datagrams, Next};
 use crate::model::{Spec, TunnelEndpoints};
 use crate::route::Route;
 use crate::state::{Tunnel, Tunnels};
-use cli::{Command, Error, Matches, Output, Result, Writer, quote, retval};
+use cli::{Command, Error, Matches, Output, Result, Writer, retval};
 use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::Interfaces;
 use object::{Arguments, Members};
@@ -98,7 +98,7 @@ pub fn create<K: Declared>(w: &World, m: &Matches) -> Result<Output> {
             None => error,
         }
     })?;
-    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
+    Ok(net::args::made(w, sw_if))
 }
 
 /// Runs [`Declared::DELETE`], whose argument is an interface by name or number.
@@ -211,9 +211,8 @@ fn set_bypass<K: Datagrams>(w: &World, m: &Matches, is_v6: bool) -> Result<()> {
 pub fn write_bypass<K: Datagrams>(world: &World, config: &mut RunningConfig) {
     let all = world.get::<BypassInterfaces<K>>().list();
     config.list(Phase::FEATURES, all, |world, (sw_if, is_v6), lines| {
-        let (of, name) = (if is_v6 { "ip6" } else { "ip" }, world.get::<Interfaces>().name(sw_if));
-        let line = format!("set interface {of} {}-bypass {}", K::WORD, quote(&name));
-        lines.push(line.clone(), format!("{line} del"));
+        let (of, name) = (if is_v6 { "ip6" } else { "ip" }, world.get::<Interfaces>().word(sw_if));
+        lines.until(format!("set interface {of} {}-bypass {name}", K::WORD), "del");
     });
 }
 

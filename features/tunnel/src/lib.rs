@@ -81,7 +81,7 @@ pub use self::cli::{
 pub use arguments::{check_vni, chosen_port, vni};
 pub use datagrams::{
     Bypass, BypassInterfaces, BypassStage, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto,
-    Outcome, Own, bypass_stage, refuse_offload, set_offload,
+    Outcome, Own, bypass_feature, bypass_stage, refuse_offload, set_offload,
 };
 pub use decap::{
     Decap, DecapError, DecapTrace, Decapsulates, Last, Outer, Receiver, decapsulate,

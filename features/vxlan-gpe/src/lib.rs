@@ -27,7 +27,7 @@ mod tests;
 pub use input::register_nsh;
 pub use model::{Gpe, Protocol};
 
-use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
+use graph::{FieldDef, NodeDef, Plugin, StateDef};
 use tunnel::{Bypass, Encap, Input};
 use wire::{Ip4, Ip6};
 
@@ -58,18 +58,8 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<Bypass<Gpe, Ip6>>(),
     ],
     features: &[
-        Feature {
-            arc: "ip4-unicast",
-            node: "ip4-vxlan-gpe-bypass",
-            before: &[rank::BYPASS],
-            after: &[rank::END],
-        },
-        Feature {
-            arc: "ip6-unicast",
-            node: "ip6-vxlan-gpe-bypass",
-            before: &[rank::BYPASS],
-            after: &[rank::END],
-        },
+        tunnel::bypass_feature("ip4-unicast", "ip4-vxlan-gpe-bypass"),
+        tunnel::bypass_feature("ip6-unicast", "ip6-vxlan-gpe-bypass"),
     ],
     stages: &[tunnel::bypass_stage::<Gpe, Ip4>(), tunnel::bypass_stage::<Gpe, Ip6>()],
     cli: self::cli::COMMANDS,

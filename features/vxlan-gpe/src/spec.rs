@@ -8,13 +8,15 @@ use buffer::Buffer;
 use cli::Result;
 use cli::retval::{self, Retval};
 use graph::{SwIfIndex, World};
-use net::{Addresses, Fib, FloodRole, IfKind, Implied, Net};
+use net::{Addresses, Fib, IfKind, Implied, Net};
 use sync::Turn;
-use tunnel::{Codec, Datagrams, HeaderMarking, Key, OWN, Own, Spec, TunnelEndpoints};
-use wire::{Ip4, Ip6, IpProtocol, MacAddr, VxlanGpe as Header};
+use tunnel::{Codec, Datagrams, OWN, Own, Spec};
+use wire::{Ip4, Ip6, MacAddr, VxlanGpe as Header};
 use zerocopy::{FromBytes, IntoBytes};
 
 impl Spec for Gpe {
+    tunnel::in_datagrams!();
+
     const PREFIX: &'static str = "vxlan_gpe_tunnel";
     const DRIVER: &'static str = "VXLAN_GPE";
     const EXISTS: Retval = retval::TUNNEL_EXIST;
@@ -32,18 +34,6 @@ impl Spec for Gpe {
         GpeCodec::NAME
     }
 
-    fn ends(&self) -> TunnelEndpoints {
-        self.ends
-    }
-
-    fn marks(&self) -> HeaderMarking {
-        self.marks
-    }
-
-    fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key {
-        self.datagram_key(ends, table)
-    }
-
     fn carries(&self) -> IfKind {
         if self.protocol == Protocol::Ethernet { IfKind::Ethernet } else { IfKind::Ip }
     }
@@ -52,17 +42,9 @@ impl Spec for Gpe {
         if self.carries() == IfKind::Ip { MacAddr::ZERO } else { self.derived_mac() }
     }
 
-    fn protocol(&self) -> IpProtocol {
-        IpProtocol::UDP
-    }
-
     fn header(&self) -> Vec<u8> {
         let header = Header::new(self.vni, self.protocol.number());
         tunnel::udp(0, self.remote_port, header.as_bytes())
-    }
-
-    fn flood_role(&self) -> FloodRole {
-        self.datagram_flood_role()
     }
 }
 

@@ -27,7 +27,7 @@ mod tests;
 
 pub use model::Vxlan;
 
-use graph::{Feature, FieldDef, NodeDef, Plugin, rank};
+use graph::{FieldDef, NodeDef, Plugin};
 use tunnel::{Bypass, Encap, Input};
 use wire::{Ip4, Ip6};
 
@@ -60,18 +60,8 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<Bypass<Vxlan, Ip6>>(),
     ],
     features: &[
-        Feature {
-            arc: "ip4-unicast",
-            node: "ip4-vxlan-bypass",
-            before: &[rank::BYPASS],
-            after: &[rank::END],
-        },
-        Feature {
-            arc: "ip6-unicast",
-            node: "ip6-vxlan-bypass",
-            before: &[rank::BYPASS],
-            after: &[rank::END],
-        },
+        tunnel::bypass_feature("ip4-unicast", "ip4-vxlan-bypass"),
+        tunnel::bypass_feature("ip6-unicast", "ip6-vxlan-bypass"),
     ],
     stages: &[tunnel::bypass_stage::<Vxlan, Ip4>(), tunnel::bypass_stage::<Vxlan, Ip6>()],
     cli: self::cli::COMMANDS,

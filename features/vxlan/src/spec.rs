@@ -7,33 +7,19 @@ use crate::model::Vxlan;
 use buffer::Buffer;
 use cli::retval::{self, Retval};
 use graph::{NodeIndex, World};
-use net::{FloodRole, IfKind};
+use net::IfKind;
 use sync::Turn;
-use tunnel::{Codec, Datagrams, HeaderMarking, Key, Nothing, OWN, Own, Spec, TunnelEndpoints};
-use wire::{IpProtocol, MacAddr, Vxlan as Header};
+use tunnel::{Datagrams, Nothing, OWN, Own, Spec};
+use wire::{MacAddr, Vxlan as Header};
 use zerocopy::{FromBytes, IntoBytes};
 
 impl Spec for Vxlan {
+    tunnel::in_datagrams!(VxlanCodec);
+
     const PREFIX: &'static str = "vxlan_tunnel";
     const DRIVER: &'static str = "VXLAN";
     const EXISTS: Retval = retval::TUNNEL_EXIST;
     const STARTS_UP: bool = true;
-
-    fn encap(&self) -> &'static str {
-        if self.ends.local.is_ipv6() { VxlanCodec::<true>::NAME } else { VxlanCodec::<false>::NAME }
-    }
-
-    fn ends(&self) -> TunnelEndpoints {
-        self.ends
-    }
-
-    fn marks(&self) -> HeaderMarking {
-        self.marks
-    }
-
-    fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key {
-        self.datagram_key(ends, table)
-    }
 
     fn carries(&self) -> IfKind {
         if self.layer3 { IfKind::Ip } else { IfKind::Ethernet }
@@ -43,20 +29,12 @@ impl Spec for Vxlan {
         if self.layer3 { MacAddr::ZERO } else { self.derived_mac() }
     }
 
-    fn protocol(&self) -> IpProtocol {
-        IpProtocol::UDP
-    }
-
     fn header(&self) -> Vec<u8> {
         tunnel::udp(0, self.destination_port, Header::new(self.vni).as_bytes())
     }
 
     fn next(&self, world: &World) -> Option<NodeIndex> {
         self.next.node(world)
-    }
-
-    fn flood_role(&self) -> FloodRole {
-        self.datagram_flood_role()
     }
 }
 

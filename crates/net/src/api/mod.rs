@@ -21,9 +21,19 @@ pub fn given(number: u32) -> Option<u32> {
     (number != u32::MAX).then_some(number)
 }
 
-/// Calls a function for the IP version that a request names.
+/// Calls a function for the IP version that a request names, or computes an expression in which a
+/// type is of that version.
 #[macro_export]
 macro_rules! by_version {
+    ($is_ip6:expr, $F:ident => $done:expr) => {
+        if $is_ip6 {
+            type $F = wire::Ip6;
+            $done
+        } else {
+            type $F = wire::Ip4;
+            $done
+        }
+    };
     ($is_ip6:expr, $f:ident($($arg:expr),* $(,)?)) => {
         if $is_ip6 { $f::<wire::Ip6>($($arg),*) } else { $f::<wire::Ip4>($($arg),*) }
     };

@@ -91,6 +91,11 @@ impl Interfaces {
         found.map_or_else(|| format!("sw_if_index {sw_if}"), |i| i.name.clone())
     }
 
+    /// [`Self::name`] as a word of a command.
+    pub fn word(&self, sw_if: SwIfIndex) -> String {
+        cli::quote(&self.name(sw_if))
+    }
+
     /// All interfaces, by index.
     pub fn list(&self) -> Vec<Interface> {
         self.inner().all.iter().flatten().cloned().collect()

@@ -5,16 +5,14 @@
 
 mod api;
 mod cli;
-mod config;
 mod domain;
 mod encap;
 mod state;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use self::cli::{CREATE, create, delete, show};
+pub use self::cli::{CREATE, EXAMPLE, create, delete, show, write_config};
 pub use api::messages;
-pub use config::{EXAMPLE, write_config};
 pub use domain::Domain;
 pub use encap::SixRdEncap;
 pub use state::{SixRd, SixRds, Tunnel, Work};

@@ -8,7 +8,8 @@ use crate::decap::Decap;
 use buffer::{Buffer, Flags};
 use cli::{Error, Result};
 use graph::{
-    Build, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled,
+    Build, Cx, Deleted, Feature, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World,
+    filled, rank,
 };
 use ip::{Ip, IpTrace};
 use net::{AdjIndex, Interfaces, IpMeta};
@@ -17,6 +18,11 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 use wire::l4::{self, Verdict};
 use wire::{Address, Header, IpHeader, IpProtocol, UdpHeader, UpperLayer};
+
+/// A [`Bypass`] on its arc, for a plugin's list.
+pub const fn bypass_feature(arc: &'static str, node: &'static str) -> Feature {
+    Feature { arc, node, before: &[rank::BYPASS], after: &[rank::END] }
+}
 
 /// Takes datagrams of a kind of tunnels out of received packets.
 pub struct Bypass<K: Datagrams, F> {

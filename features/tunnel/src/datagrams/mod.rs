@@ -11,7 +11,7 @@ mod input;
 mod next;
 mod stage;
 
-pub use bypass::{Bypass, BypassInterfaces};
+pub use bypass::{Bypass, BypassInterfaces, bypass_feature};
 pub use device::{refuse_offload, set_offload};
 pub use input::{Input, InputTrace, Nothing, Onto, Outcome, Own};
 pub use next::Next;
@@ -29,6 +29,43 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use sync::Turn;
 use wire::{Ip4, Ip6, MacAddr};
+
+/// The functions of [`Spec`] that all kinds in datagrams have alike, which have the fields `ends`
+/// and `marks`; with a codec for each IP version also the name of its node.
+#[macro_export]
+macro_rules! in_datagrams {
+    ($Codec:ident) => {
+        $crate::in_datagrams!();
+
+        fn encap(&self) -> &'static str {
+            match self.ends.local.is_ipv6() {
+                true => <$Codec<true> as $crate::Codec>::NAME,
+                false => <$Codec<false> as $crate::Codec>::NAME,
+            }
+        }
+    };
+    () => {
+        fn ends(&self) -> $crate::TunnelEndpoints {
+            self.ends
+        }
+
+        fn marks(&self) -> $crate::HeaderMarking {
+            self.marks
+        }
+
+        fn key(&self, ends: &$crate::TunnelEndpoints, table: u32) -> $crate::Key {
+            self.datagram_key(ends, table)
+        }
+
+        fn protocol(&self) -> wire::IpProtocol {
+            wire::IpProtocol::UDP
+        }
+
+        fn flood_role(&self) -> net::FloodRole {
+            self.datagram_flood_role()
+        }
+    };
+}
 
 /// Bytes of the header of a kind, without options and extensions.
 pub const OWN: usize = 8;
