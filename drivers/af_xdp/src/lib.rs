@@ -46,12 +46,10 @@
 
 mod api;
 mod cli;
-mod config;
 mod control;
 mod device;
 mod examples;
 mod io;
-mod show;
 #[cfg(feature = "tests")]
 mod tests;
 
@@ -84,7 +82,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[driver::STATE, StateDef::of::<control::Xdps>()],
     nodes: &[NodeDef::input::<AfXdpInput>()],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {

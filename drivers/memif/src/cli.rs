@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands: parse, call, print.
+//! The commands, and the lines that save what they set.
 
-use crate::control;
+use crate::control::{self, Memifs};
 use crate::device::{Config, Mode};
 use crate::io::Role;
 use crate::show;
-use cli::{Command, Error, Matches, Output};
-use graph::World;
-use net::Interfaces;
-use serde_json::json;
+use cli::{Command, Error, Matches, Output, quote};
+use graph::{Phase, RunningConfig, World};
+use net::{Interfaces, OriginalSettings};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Name a socket that memif interfaces listen at or connect to
@@ -21,7 +20,8 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
      [tx-queues <tx:1-255>] [buffer-size <buffer:1-65535>] [master | slave] [no-zero-copy] [use-dma] \
      [mode <mode:ethernet|ip>] [hw-addr <mac:mac>] [secret <secret:secret>]" => create;
     /// Take a memif interface away
-    "delete interface memif", "{<interface:interface> | sw_if_index <index:u32>}" => delete;
+    "delete interface memif", "{<interface:interface> | sw_if_index <index:u32>}"
+        => |w, m| control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?);
     /// Sockets, memif interfaces, and the rings of their connections
     "show memif", "[<interface:interface>] [descriptors]" => show::show;
 };
@@ -56,10 +56,44 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         no_zero_copy: m.flag("no-zero-copy"),
     };
     let sw_if = control::create(w, config, m.opt("ring")?.unwrap_or(1024), m.opt("mac")?)?;
-    let name = w.get::<Interfaces>().name(sw_if);
-    Ok(Output::both(name.clone(), json!({ "name": name, "sw_if_index": sw_if.0 })))
+    Ok(object::made(w, sw_if))
 }
 
-fn delete(w: &World, m: &Matches) -> Result<(), Error> {
-    control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)
+/// Says which sockets and which interfaces there are.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    let memifs = world.get::<Memifs>();
+    for (id, name) in memifs.given() {
+        let line = format!("create memif socket id {id} filename {}", quote(&name));
+        config.push(Phase::SETTINGS, line, format!("delete memif socket id {id}"));
+    }
+    let indices: Vec<_> = memifs.devices().iter().filter_map(|d| d.sw_if.get().copied()).collect();
+    config.interfaces(indices, |world, sw_if, lines| {
+        let device = world.get::<Memifs>().device(sw_if);
+        let (Some(device), Ok(interface)) = (device, world.get::<Interfaces>().get(sw_if)) else {
+            return;
+        };
+        let OriginalSettings { name, mac, .. } = interface.original;
+        let line = format!("create interface memif{} hw-addr {mac}", words(&device.config));
+        lines.push(line, format!("delete interface memif {}", quote(&name)));
+    });
+}
+
+fn words(c: &Config) -> String {
+    let mut text = String::new();
+    let mut word = |word: &str, value: String, is_default: bool| {
+        if !is_default {
+            text += &format!(" {word} {}", quote(&value));
+        }
+    };
+    word("id", c.id.to_string(), c.id == 0);
+    word("socket-id", c.socket.to_string(), c.socket == 0);
+    word("ring-size", (1u32 << c.log2).to_string(), c.log2 == 10);
+    word("rx-queues", c.rx_queues.to_string(), c.rx_queues == 1);
+    word("tx-queues", c.tx_queues.to_string(), c.tx_queues == 1);
+    word("buffer-size", c.buffer_size.to_string(), c.buffer_size == 2048);
+    word("mode", c.mode.name().to_string(), c.mode == crate::device::Mode::Ethernet);
+    word("secret", c.secret.clone(), c.secret.is_empty());
+    text += if c.role == Role::Server { " master" } else { " slave" };
+    text += if c.no_zero_copy { " no-zero-copy" } else { "" };
+    text
 }

@@ -37,7 +37,6 @@
 
 mod api;
 mod cli;
-mod config;
 mod control;
 mod device;
 mod examples;
@@ -77,7 +76,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[driver::STATE, StateDef::of::<control::Memifs>()],
     nodes: &[NodeDef::input::<input::MemifInput>()],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {

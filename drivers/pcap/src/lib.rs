@@ -30,7 +30,6 @@
 
 mod capture;
 mod cli;
-mod config;
 mod control;
 mod device;
 mod examples;
@@ -38,7 +37,6 @@ mod format;
 mod input;
 mod process;
 mod replay;
-mod show;
 #[cfg(feature = "tests")]
 mod tests;
 mod tx;
@@ -69,7 +67,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[driver::STATE, StateDef::of::<control::Pcaps>()],
     nodes: &[NodeDef::input::<input::PcapInput>()],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     start: |world| {
         driver::start(world);

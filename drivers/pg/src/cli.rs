@@ -8,7 +8,7 @@ use crate::state::{Mode, Shared};
 use crate::stream::{Source, StreamSpec};
 use crate::text::{self, Start};
 use cli::{Command, Error, Matches, Output};
-use graph::{SwIfIndex, ThreadIndex, World};
+use graph::{ThreadIndex, World};
 use net::Interfaces;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
      [mode <mode:ethernet|ip4|ip6>]" => create;
     /// Take a pgN interface away
     "delete packet-generator interface",
-    "{<interface:interface> | sw_if_index <index:u32>}" => delete_interface;
+    "{<interface:interface> | sw_if_index <index:u32>}"
+        => |w, m| control::delete_interface(w, w.get::<Interfaces>().named_or_numbered(m)?);
     /// Describe a stream of packets
     "packet-generator new",
     "{<block:block> | {name <name> | pcap <file> | source <interface:interface> | interface <interface:interface> \
@@ -38,16 +39,17 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "<interface:interface> {pcap <file> | count <count:u64> | disable}..." => capture;
     /// Take only frames for the interface's own MAC address and for groups, as a device does that
     /// filters, or all
-    "packet-generator mac-filter", "<interface:interface> <state:on|off>" => mac_filter;
+    "packet-generator mac-filter", "<interface:interface> <state:on|off>"
+        => |w, m| w.get::<Shared>().set_filter(w, m.str("interface"), m.str("state") == "on");
     /// Run a stream, or all
     "packet-generator enable-stream",
-    "[<stream:stream>]" => |w, m| w.get::<Shared>().enable(w, stream(m)).map(|()| Output::empty());
+    "[<stream:stream>]" => |w, m| w.get::<Shared>().enable(w, stream(m));
     /// Stop a stream, or all
     "packet-generator disable-stream",
-    "[<stream:stream>]" => |w, m| w.get::<Shared>().disable(stream(m)).map(|()| Output::empty());
+    "[<stream:stream>]" => |w, m| w.get::<Shared>().disable(stream(m));
     /// Forget a stream, or all
     "packet-generator delete",
-    "[<stream:stream>]" => |w, m| w.get::<Shared>().delete(stream(m)).map(|()| Output::empty());
+    "[<stream:stream>]" => |w, m| w.get::<Shared>().delete(stream(m));
     /// Streams: whether they run, and how far they are
     "show packet-generator", "[verbose]" => show::streams;
     /// A pgN interface and its capture
@@ -69,35 +71,19 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         "ip6" => Mode::Ip6,
         _ => Mode::Ethernet,
     };
-    let sw_if = create_interface(
-        w,
-        &NewPg { name: m.str("name").into(), mac: m.opt("mac")?, mode, offloads },
-    )?;
-    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
-}
-
-fn delete_interface(w: &World, m: &Matches) -> Result<(), Error> {
-    let sw_if = match m.opt::<u32>("index")? {
-        Some(index) => SwIfIndex(index),
-        None => net::args::interface(w, m, "interface")?,
-    };
-    control::delete_interface(w, sw_if)
+    let new = NewPg { name: m.str("name").into(), mac: m.opt("mac")?, mode, offloads };
+    Ok(net::args::made(w, create_interface(w, &new)?))
 }
 
 fn capture(w: &World, m: &Matches) -> Result<(), Error> {
     let shared = w.get::<Shared>();
     if m.flag("disable") {
-        shared.end_capture(w, m.str("interface"))?;
-    } else if !m.has("file") {
-        return Err(Error::usage("a capture needs a file: `pcap FILE'"));
-    } else {
-        shared.capture(w, m.str("interface"), Path::new(m.str("file")), m.opt("count")?)?;
+        return shared.end_capture(w, m.str("interface"));
     }
-    Ok(())
-}
-
-fn mac_filter(w: &World, m: &Matches) -> Result<(), Error> {
-    w.get::<Shared>().set_filter(w, m.str("interface"), m.str("state") == "on")
+    if !m.has("file") {
+        return Err(Error::usage("a capture needs a file: `pcap FILE'"));
+    }
+    shared.capture(w, m.str("interface"), Path::new(m.str("file")), m.opt("count")?)
 }
 
 /// The stream begins anew with its next packets, if it runs.
@@ -170,10 +156,7 @@ fn add(w: &World, m: &Matches) -> Result<(), Error> {
             .at(m.span("node"))
     })?;
     let size = sizes(m)?;
-    let tx = match m.has("tx") {
-        true => Some(net::args::interface(w, m, "tx")?),
-        false => None,
-    };
+    let tx = net::args::given_interface(w, m, "tx")?;
     let (source, words) = match (m.has("file"), m.has("data")) {
         (true, false) => {
             let file = m.str("file");

@@ -24,9 +24,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     let indices: Vec<_> = all.keys().copied().collect();
     config.list(Phase::DEVICES, indices.clone(), |world, sw_if, lines| {
         if world.get::<Shared>().filters(sw_if) {
-            let name = quote(&world.get::<Interfaces>().name(sw_if));
-            let line = format!("packet-generator mac-filter {name}");
-            lines.push(format!("{line} on"), format!("{line} off"));
+            let name = world.get::<Interfaces>().word(sw_if);
+            lines.value(&format!("packet-generator mac-filter {name}"), "on", "off");
         }
     });
     config.interfaces(indices, move |world, sw_if, lines| {

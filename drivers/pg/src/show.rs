@@ -3,7 +3,7 @@
 
 use crate::state::Shared;
 use crate::stream::{Source, Stream};
-use cli::{Error, Matches, Output, OutputPiece, Sequence, Step, Table, Tree, Writer};
+use cli::{Error, Matches, Output, OutputPiece, Sequence, Step, Tree};
 use graph::{Replies, World};
 use net::Interfaces;
 use std::sync::atomic::Ordering;
@@ -84,15 +84,11 @@ pub fn streams(w: &World, _: &Matches) -> Result<Output, Error> {
         shared.streams().into_iter().map(|s| (s.enabled.load(Ordering::Acquire), s)).collect();
     Ok(settled(w, move |w| {
         shared.write_out(w.clock.now());
-        let table = Table::new().left("Name").left("Enabled").right("Count").left("Parameters");
-        Ok(table.list(rows, |w: &World, (enabled, stream), out: &mut Writer| {
-            out.row([
-                stream.spec.name.clone().into(),
-                if enabled { "Yes" } else { "No" }.into(),
-                stream.sent.load(Ordering::Relaxed).into(),
-                parameters(w, &stream).into(),
-            ]);
-            Ok(())
+        Ok(cli::columns!(rows, |w: &World, (enabled, stream)| {
+            "Name" => stream.spec.name.clone(),
+            "Enabled" => if enabled { "Yes" } else { "No" },
+            "Count" right => stream.sent.load(Ordering::Relaxed),
+            "Parameters" => parameters(w, &stream),
         }))
     }))
 }
@@ -107,25 +103,16 @@ fn row_of(w: &World, name: String) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
     let (sw_if, mode) = shared.mode(w, &name)?;
     shared.write_out(w.clock.now());
-    let table = Table::new()
-        .left("Name")
-        .left("Mode")
-        .left("Offloads")
-        .left("MAC filter")
-        .left("Capture")
-        .right("Packets");
-    let mut table = table.left("Failure");
     let capture = shared.captures().into_iter().find(|c| c.0 == sw_if);
-    let (file, packets, failure) =
-        capture.map_or((String::new(), 0, None), |(_, file, n, why)| (file, n, why));
-    table.row([
-        name.into(),
-        format!("{mode:?}").to_lowercase().into(),
-        shared.offloads(sw_if).words().into(),
-        if shared.filters(sw_if) { "on" } else { "off" }.into(),
-        file.into(),
-        packets.into(),
-        failure.unwrap_or_default().into(),
-    ]);
-    Ok(table.into())
+    let capture = capture.map_or((String::new(), 0, None), |(_, file, n, why)| (file, n, why));
+    let (offloads, filters) = (shared.offloads(sw_if).words(), shared.filters(sw_if));
+    Ok(cli::columns!([capture], |_: &World, (file, packets, failure)| {
+        "Name" => name.clone(),
+        "Mode" => format!("{mode:?}").to_lowercase(),
+        "Offloads" => offloads.clone(),
+        "MAC filter" => if filters { "on" } else { "off" },
+        "Capture" => file,
+        "Packets" right => packets,
+        "Failure" => failure.unwrap_or_default(),
+    }))
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands: parse, call, print.
+//! The commands, and the lines that save what they set.
 
 use crate::control::{self, Create, Taps};
 use crate::device::kind_name;
 use crate::{Config, Kind};
-use cli::{Command, Error, Matches, Output, Writer, retval};
-use graph::World;
-use net::{Interface, Interfaces};
+use cli::{Command, Error, Matches, Output, Writer, quote, retval};
+use graph::{RunningConfig, World};
+use net::{Interface, Interfaces, Net, OriginalSettings};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::IpAddr;
+use wire::{Ip4, Ip6};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Make an interface whose other end is an interface of the host
@@ -21,25 +23,17 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
      [host-if-name <host-name>] [host-mtu-size <mtu:68-65535>] [no-gso | gso | csum-offload] \
      [gro-coalesce] [persist] [attach] [tun] [packed] [in-order]" => create;
     /// Take a tap away, and the host's end with it unless that is persistent
-    "delete tap", "{<interface:interface> | sw_if_index <index:u32>}" => delete;
+    "delete tap", "{<interface:interface> | sw_if_index <index:u32>}" => |w, m| {
+        control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?).map(Output::task)
+    };
     /// Taps and their ends on the host
     "show tap", "[<interface:interface>] [descriptors]" => |w, m| show(w, m, Kind::Tap);
     /// Taps without link layer and their ends on the host
     "show tun", "[<interface:interface>] [descriptors]" => |w, m| show(w, m, Kind::Tun);
 };
 
-fn ip4(address: (IpAddr, u8)) -> Option<(std::net::Ipv4Addr, u8)> {
-    match address {
-        (IpAddr::V4(ip), len) => Some((ip, len)),
-        _ => None,
-    }
-}
-
-fn ip6(address: (IpAddr, u8)) -> Option<(std::net::Ipv6Addr, u8)> {
-    match address {
-        (IpAddr::V6(ip), len) => Some((ip, len)),
-        _ => None,
-    }
+fn of_version<F: Net>((ip, len): (IpAddr, u8)) -> Option<(F::Addr, u8)> {
+    Some((F::of_ip(ip)?, len))
 }
 
 fn create(w: &World, m: &Matches) -> Result<Output, Error> {
@@ -60,8 +54,8 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         host_mac: m.opt("host-mac")?,
         host_mtu: m.opt("mtu")?,
         host_bridge: given("bridge"),
-        host_ip4: m.opt("ip4")?.and_then(ip4),
-        host_ip6: m.opt("ip6")?.and_then(ip6),
+        host_ip4: m.opt("ip4")?.and_then(of_version::<Ip4>),
+        host_ip6: m.opt("ip6")?.and_then(of_version::<Ip6>),
         host_ip4_gateway: m.opt("gw4")?,
         host_ip6_gateway: m.opt("gw6")?,
         host_queue_len: m.opt("rx-ring")?,
@@ -78,12 +72,7 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         host,
     };
     let sw_if = control::create(w, new)?;
-    let name = w.get::<Interfaces>().name(sw_if);
-    Ok(Output::both(name.clone(), json!({ "name": name, "sw_if_index": sw_if.0 })))
-}
-
-fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
-    Ok(Output::task(control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)?))
+    Ok(object::made(w, sw_if))
 }
 
 fn show(w: &World, m: &Matches, kind: Kind) -> Result<Output, Error> {
@@ -92,10 +81,7 @@ fn show(w: &World, m: &Matches, kind: Kind) -> Result<Output, Error> {
             .at(m.span("descriptors")));
     }
     let interfaces = w.get::<Interfaces>();
-    let only = match m.has("interface") {
-        true => Some(net::args::interface(w, m, "interface")?),
-        false => None,
-    };
+    let only = net::args::given_interface(w, m, "interface")?;
     if let Some(sw_if) = only
         && w.get::<Taps>().find(w, sw_if)?.config.kind != kind
     {
@@ -163,4 +149,60 @@ fn value(i: &Interface, config: &Config, link: &netlink::Link, there: bool) -> V
         "attach": config.attach,
         "rx_queues": config.queues,
     })
+}
+
+/// Writes the taps, except those of features. Their addresses are always written: addresses that
+/// aren't given are drawn by chance.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    let mut all = BTreeMap::new();
+    for kind in [Kind::Tap, Kind::Tun] {
+        let taps = world.get::<Taps>().numbered(kind).into_iter().filter(|(.., tap)| !tap.is_owned);
+        all.extend(taps.map(|(id, sw_if, _)| (sw_if, (kind, id))));
+    }
+    let indices: Vec<_> = all.keys().copied().collect();
+    config.interfaces(indices, move |world, sw_if, lines| {
+        let (kind, id) = all[&sw_if];
+        let tap = world.get::<Taps>().get(kind, id).filter(|(index, _)| *index == sw_if);
+        let (Some((_, tap)), Ok(interface)) = (tap, world.get::<Interfaces>().get(sw_if)) else {
+            return;
+        };
+        let OriginalSettings { name, mac, .. } = interface.original;
+        let usual = format!("{}{id}", kind_name(kind));
+        let mut line = format!("create tap id {id} hw-addr {mac}");
+        if name != usual {
+            line += &format!(" if-name {}", quote(&name));
+        }
+        line += &host(&tap.config, &usual);
+        lines.push(line, format!("delete tap {}", quote(&name)));
+    });
+}
+
+fn host(c: &Config, usual: &str) -> String {
+    let mut text = String::new();
+    let mut word = |word: &str, value: Option<String>| {
+        if let Some(value) = value {
+            text += &format!(" {word} {}", quote(&value));
+        }
+    };
+    let host_name = (c.host_name != usual || c.attach).then(|| c.host_name.clone());
+    word("num-rx-queues", (c.queues != 1).then(|| c.queues.to_string()));
+    word("rx-ring-size", c.host_queue_len.map(|n| n.to_string()));
+    word("host-ns", c.host_namespace.clone());
+    word("host-bridge", c.host_bridge.clone());
+    word("host-ip4-addr", c.host_ip4.map(|(ip, len)| format!("{ip}/{len}")));
+    word("host-ip6-addr", c.host_ip6.map(|(ip, len)| format!("{ip}/{len}")));
+    word("host-ip4-gw", c.host_ip4_gateway.map(|ip| ip.to_string()));
+    word("host-ip6-gw", c.host_ip6_gateway.map(|ip| ip.to_string()));
+    word("host-mac-addr", c.host_mac.map(|mac| mac.to_string()));
+    word("host-if-name", host_name);
+    word("host-mtu-size", c.host_mtu.map(|n| n.to_string()));
+    let flags = [
+        (!c.gso && !c.csum_offload, " no-gso"),
+        (!c.gso && c.csum_offload, " csum-offload"),
+        (c.persist, " persist"),
+        (c.attach, " attach"),
+        (c.kind == Kind::Tun, " tun"),
+    ];
+    text.extend(flags.into_iter().filter(|(on, _)| *on).map(|(_, word)| word));
+    text
 }

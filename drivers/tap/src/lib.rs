@@ -22,7 +22,6 @@
 
 mod api;
 mod cli;
-mod config;
 mod control;
 mod device;
 mod examples;
@@ -50,8 +49,8 @@ pub static PLUGIN: Plugin = Plugin {
     limits: &["One system call per frame"],
     state: &[driver::STATE, StateDef::of::<control::Taps>()],
     nodes: &[NodeDef::input::<input::VirtioInput>()],
-    cli: cli::COMMANDS,
-    config: config::write_config,
+    cli: self::cli::COMMANDS,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {

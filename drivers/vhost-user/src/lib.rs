@@ -47,7 +47,6 @@
 
 mod api;
 mod cli;
-mod config;
 mod control;
 mod device;
 mod examples;
@@ -91,7 +90,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[driver::STATE, StateDef::of::<control::Vhosts>()],
     nodes: &[NodeDef::input::<input::VhostInput>()],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: |world| {
