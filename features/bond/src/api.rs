@@ -19,19 +19,13 @@ fn messages(m: &mut Messages<World>) {
     m.call(|w, r: BondDelete| w.get::<Bonds>().delete(w, SwIfIndex(r.sw_if_index.0)));
     m.call(|w, r: BondEnslave| add(w, r.into()));
     m.call(add);
-    m.call(|w, r: BondDetachSlave| detach(w, r.into()));
-    m.call(detach);
+    m.call(|w, r: BondDetachSlave| w.get::<Bonds>().detach(w, SwIfIndex(r.sw_if_index.0)));
+    m.call(|w, r: BondDetachMember| w.get::<Bonds>().detach(w, SwIfIndex(r.sw_if_index.0)));
     m.call(|w, r: SwInterfaceSetBondWeight| {
         w.get::<Bonds>().set_weight(w, SwIfIndex(r.sw_if_index.0), r.weight)
     });
-    m.dump(|w, _: SwInterfaceBondDump| {
-        let all = bonds(w, InterfaceIndex::NONE).into_iter();
-        Ok(all.map(|bond| details(w, &bond)).collect::<Vec<_>>())
-    });
-    m.dump(|w, r: SwBondInterfaceDump| {
-        let all = bonds(w, r.sw_if_index).into_iter();
-        Ok(all.map(|bond| details(w, &bond)).collect::<Vec<_>>())
-    });
+    m.dump(|w, _: SwInterfaceBondDump| Ok(dump(w, InterfaceIndex::NONE)));
+    m.dump(|w, r: SwBondInterfaceDump| Ok(dump(w, r.sw_if_index)));
     m.dump(|w, r: SwInterfaceSlaveDump| Ok(members(w, r.sw_if_index)));
     m.dump(|w, r: SwMemberInterfaceDump| Ok(members(w, r.sw_if_index)));
 }
@@ -71,18 +65,14 @@ fn add(w: &World, r: BondAddMember) -> Result<()> {
     w.get::<Bonds>().add_member(w, member)
 }
 
-fn detach(w: &World, r: BondDetachMember) -> Result<()> {
-    w.get::<Bonds>().detach(w, SwIfIndex(r.sw_if_index.0))
-}
-
 /// The bond of this index, or all bonds.
 fn bonds(w: &World, bond: InterfaceIndex) -> Vec<BondInfo> {
     let all = w.get::<Bonds>();
     bond.given().map_or_else(|| all.list(), |bond| all.get(bond).into_iter().collect())
 }
 
-fn details(w: &World, bond: &BondInfo) -> SwBondInterfaceDetails {
-    SwBondInterfaceDetails {
+fn dump(w: &World, bond: InterfaceIndex) -> Vec<SwBondInterfaceDetails> {
+    let details = |bond: BondInfo| SwBondInterfaceDetails {
         sw_if_index: bond.sw_if.into(),
         id: bond.id,
         mode: BondMode(bond.made.mode as u32),
@@ -91,7 +81,8 @@ fn details(w: &World, bond: &BondInfo) -> SwBondInterfaceDetails {
         active_members: bond.active.len() as u32,
         members: bond.members.len() as u32,
         interface_name: w.get::<Interfaces>().name(bond.sw_if).into(),
-    }
+    };
+    bonds(w, bond).into_iter().map(details).collect()
 }
 
 /// The members of the bond of this index, or of all bonds.
@@ -127,7 +118,6 @@ msg::messages! {
     /// Takes a member out of its bond.
     BondDetachSlave,
     /// Takes a member out of its bond.
-    #[from(BondDetachSlave)]
     BondDetachMember,
     /// Asks for all bonds.
     SwInterfaceBondDump,

@@ -36,7 +36,6 @@
 mod announce;
 mod api;
 mod cli;
-mod config;
 mod control;
 mod create;
 mod device;
@@ -84,9 +83,9 @@ pub static PLUGIN: Plugin = Plugin {
         after: &["pcap-capture", "span-input"],
     }],
     cli: self::cli::COMMANDS,
-    phases: &[config::MEMBERS],
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    phases: &[self::cli::MEMBERS],
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     api: &[api::API],
     start: control::start,
     ..Plugin::EMPTY

@@ -9,10 +9,7 @@ use msg::{Messages, Module};
 pub static API: Module<World> = Module::plugin("cdp", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(|w, r: CdpEnableDisable| {
-        w.get::<Cdp>().set(w, r.enable_disable);
-        Ok(())
-    });
+    m.order(|w, r: CdpEnableDisable| w.get::<Cdp>().set(w, r.enable_disable));
 }
 
 msg::messages! {

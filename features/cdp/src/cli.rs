@@ -10,15 +10,13 @@ use serde_json::json;
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Enable CDP: list Cisco devices at the other ends of links, and send this system's data; or
     /// disable it
-    "cdp", "{enable | disable}" => set;
+    "cdp", "{enable | disable}" => |w, m| {
+        w.get::<Cdp>().set(w, m.flag("enable"));
+        Ok(())
+    };
     /// Cisco devices at the other ends of links; `verbose': also their platform, software and TTL
     "show cdp", "[verbose]" => show;
 };
-
-fn set(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Cdp>().set(w, m.flag("enable"));
-    Ok(())
-}
 
 fn show(w: &World, m: &Matches) -> Result<Output> {
     let cdp = w.get::<Cdp>();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration: tables, what is asked behind them, sessions, and where tables decide.
 
-use crate::state::{Classifier, Direction};
+use crate::state::Classifier;
 use crate::table::{Action, GO_ON, Session};
 use crate::words::to_hex;
-use cli::quote;
-use graph::{NodeIndex, Phase, RunningConfig, Script, SwIfIndex, World};
+use graph::{NodeIndex, Phase, RunningConfig, Script, World};
 use net::Interfaces;
 use std::collections::BTreeSet;
 
@@ -162,36 +161,23 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             session_words(index, info.table.skipped(), &entry.key.bytes(info.table.vectors));
         lines.push(session(world, &words, &entry.value), format!("{words} del"));
     });
-    let name = |world: &World, sw_if: SwIfIndex| quote(&world.get::<Interfaces>().name(sw_if));
     let classifier = world.get::<Classifier>();
-    config.list(
-        Phase::FEATURES,
-        classifier.acls(),
-        move |world, ((direction, sw_if, layer), table), lines| {
-            let (direction, name) = (direction.word(), name(world, sw_if));
-            let line =
-                format!("set interface {direction} acl intfc {name} {} {table}", layer.word());
-            lines.push(line.clone(), line + " del");
-        },
-    );
-    config.list(
-        Phase::FEATURES,
-        classifier.l2_tables(),
-        move |world, ((direction, sw_if), tables), lines| {
-            let undo = format!(
-                "set interface l2 {} classify intfc {}",
-                Direction::word(direction),
-                name(world, sw_if)
-            );
-            let words = ["ip4-table", "ip6-table", "other-table"].into_iter().zip(tables);
-            let words =
-                words.filter_map(|(word, table)| table.map(|table| format!(" {word} {table}")));
-            lines.push(undo.clone() + &words.collect::<String>(), undo);
-        },
-    );
-    config.list(Phase::FEATURES, classifier.routed(), move |world, ((sw_if, v6), table), lines| {
-        let ip = if v6 { "ip6" } else { "ip" };
-        let line = format!("set {ip} classify intfc {} table-index", name(world, sw_if));
-        lines.push(format!("{line} {table}"), format!("{line} none"));
+    let acls = classifier.acls();
+    config.list(Phase::FEATURES, acls, |world, ((direction, sw_if, layer), table), lines| {
+        let name = world.get::<Interfaces>().word(sw_if);
+        let line = format!("set interface {} acl intfc {name}", direction.word());
+        lines.until(format!("{line} {} {table}", layer.word()), "del");
+    });
+    let switched = classifier.l2_tables();
+    config.list(Phase::FEATURES, switched, |world, ((direction, sw_if), tables), lines| {
+        let (direction, name) = (direction.word(), world.get::<Interfaces>().word(sw_if));
+        let undo = format!("set interface l2 {direction} classify intfc {name}");
+        let words = ["ip4-table", "ip6-table", "other-table"].into_iter().zip(tables);
+        let words = words.filter_map(|(word, table)| table.map(|table| format!(" {word} {table}")));
+        lines.push(undo.clone() + &words.collect::<String>(), undo);
+    });
+    config.list(Phase::FEATURES, classifier.routed(), |world, ((sw_if, v6), table), lines| {
+        let (ip, name) = (if v6 { "ip6" } else { "ip" }, world.get::<Interfaces>().word(sw_if));
+        lines.value(&format!("set {ip} classify intfc {name} table-index"), table, "none");
     });
 }

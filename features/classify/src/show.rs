@@ -57,7 +57,7 @@ pub fn tables(w: &World, m: &Matches) -> Result<Output> {
             Item::Head(index) => {
                 if let Ok(info) = classifier.table(index) {
                     let title = title.take();
-                    out.text(|text| title.into_iter().for_each(|title| *text += &title));
+                    out.text(|text| *text += &title.unwrap_or_default());
                     head(&info, out);
                 }
             }
@@ -160,7 +160,7 @@ pub fn acls(w: &World, m: &Matches, direction: Direction) -> Result<Output> {
         let name = w.get::<Interfaces>().name(sw_if);
         let title = title.take();
         out.text(|text| {
-            title.into_iter().for_each(|title| *text += &title);
+            *text += &title.unwrap_or_default();
             *text += &format!("{:>10}{table:>20}\t\t{name}\n", sw_if.0);
         });
         out.value(|| json!({ "interface": name, "sw_if_index": sw_if.0, "table": table }));
@@ -188,7 +188,7 @@ pub fn filters(w: &World, m: &Matches) -> Result<Output> {
         };
         let title = title.take();
         out.text(|text| {
-            title.into_iter().for_each(|title| *text += &title);
+            *text += &title.unwrap_or_default();
             *text += &format!("{name:<30}");
             match tables.first() {
                 None => *text += " first table none",

@@ -4,25 +4,21 @@
 use crate::loopback;
 use cli::{Command, Error, Matches, Output};
 use graph::World;
-use net::Interfaces;
+use net::args::{interface, made};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Make a loopback interface
     "create loopback interface", "[mac <mac:mac>] [instance <instance:u32>]" => create;
     /// Take a loopback interface away
-    "delete loopback interface", "intfc <interface:interface>" => delete;
+    "delete loopback interface", "intfc <interface:interface>"
+        => |w, m| loopback::delete(w, interface(w, m, "interface")?);
     /// Make a loopback interface
     "loopback create-interface", "[mac <mac:mac>] [instance <instance:u32>]" => create;
     /// Take a loopback interface away
-    "loopback delete-interface", "intfc <interface:interface>" => delete;
+    "loopback delete-interface", "intfc <interface:interface>"
+        => |w, m| loopback::delete(w, interface(w, m, "interface")?);
 };
 
 fn create(w: &World, m: &Matches) -> Result<Output, Error> {
-    let sw_if = loopback::create(w, m.opt("mac")?, m.opt("instance")?)?;
-    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
-}
-
-fn delete(w: &World, m: &Matches) -> Result<(), Error> {
-    let sw_if = net::args::interface(w, m, "interface")?;
-    loopback::delete(w, sw_if)
+    Ok(made(w, loopback::create(w, m.opt("mac")?, m.opt("instance")?)?))
 }

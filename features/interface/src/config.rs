@@ -26,31 +26,25 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     let (mode, usual) =
         (interfaces.default_rx_mode(), world.startup::<Startup>().default_rx_mode());
     if mode != usual {
-        let line = "set interface default rx-mode";
-        config.push(Phase::SETTINGS, format!("{line} {mode}"), format!("{line} {usual}"));
+        config.value(Phase::SETTINGS, "set interface default rx-mode", mode, usual);
     }
     config.list(Phase::DEVICES, interfaces.indices(), |world, sw_if, lines| {
         let interfaces = world.get::<Interfaces>();
         let usual = interfaces.default_rx_mode();
         interfaces.get(sw_if).iter().for_each(|interface| device(world, interface, usual, lines));
     });
-    config.list(
-        Phase::CHOSEN,
-        world.chosen_features(),
-        |world, (sw_if, arc, feature, on), lines| {
-            let name = quote(&world.get::<Interfaces>().name(sw_if));
-            let (on, off) = if on { ("", " disable") } else { (" disable", "") };
-            let line =
-                format!("set interface feature {name} {} arc {}", quote(feature), quote(arc));
-            lines.push(format!("{line}{on}"), format!("{line}{off}"));
-        },
-    );
+    let chosen = world.chosen_features();
+    config.list(Phase::CHOSEN, chosen, |world, (sw_if, arc, feature, on), lines| {
+        let name = world.get::<Interfaces>().word(sw_if);
+        let (on, off) = if on { ("", " disable") } else { (" disable", "") };
+        let line = format!("set interface feature {name} {} arc {}", quote(feature), quote(arc));
+        lines.push(format!("{line}{on}"), format!("{line}{off}"));
+    });
     config.list(Phase::UP, interfaces.indices(), |world, sw_if, lines| {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         if interface.admin_up != interface.original.implied.up {
-            let line = format!("set interface state {}", quote(&interface.name));
             let (now, usual) = if interface.admin_up { ("up", "down") } else { ("down", "up") };
-            lines.push(format!("{line} {now}"), format!("{line} {usual}"));
+            lines.value(&format!("set interface state {}", quote(&interface.name)), now, usual);
         }
     });
 }

@@ -104,7 +104,7 @@ pub static PLUGIN: Plugin = Plugin {
     counters: net::COUNTERS,
     metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
-    api: &[api::API, api::feature::API, api::gso::API, api::sub::API],
+    api: &[api::API, api::feature::API, api::feature::GSO, api::sub::API],
     start: |world| {
         let interfaces = world.get::<Interfaces>();
         interfaces.set_make_output(output::make);

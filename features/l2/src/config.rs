@@ -2,7 +2,7 @@
 //! The configuration of layer-2 switching, as commands.
 
 use crate::bridge::Bridge;
-use crate::domain::{DEFAULT_LEARN_LIMIT, DomainInfo};
+use crate::domain::DEFAULT_LEARN_LIMIT;
 use crate::features::Features;
 use crate::mode::{Mode, PortKind};
 use crate::storm::Class;
@@ -10,27 +10,7 @@ use crate::{pbb, vtr};
 use cli::quote;
 use graph::{Phase, RunningConfig, Section, SwIfIndex, World};
 use net::{BackboneRewrite, Column, Interfaces, TagRewrite};
-
-/// The command that creates a domain.
-fn create(domain: &DomainInfo) -> String {
-    let config = &domain.config;
-    let bit = u8::from;
-    let mut line = format!(
-        "create bridge-domain {} learn {} forward {} uu-flood {} flood {} arp-term {} arp-ufwd {} mac-age {}",
-        domain.id,
-        bit(config.learn),
-        bit(config.forward),
-        bit(config.uu_flood),
-        bit(config.flood),
-        bit(config.arp_term),
-        bit(config.arp_ufwd),
-        config.mac_age
-    );
-    if !config.tag.is_empty() {
-        line += &format!(" bd-tag {}", quote(&config.tag));
-    }
-    line
-}
+use object::Arguments;
 
 /// The words of a feature that `set interface l2` switches, with the feature's bit.
 pub const PORT_FEATURES: [(&str, Features); 6] = [
@@ -44,14 +24,14 @@ pub const PORT_FEATURES: [(&str, Features); 6] = [
 
 /// Writes the mode of an interface.
 fn write_mode(world: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
-    let name = quote(&world.get::<Interfaces>().name(sw_if));
+    let name = world.get::<Interfaces>().word(sw_if);
     let undo = format!("set interface l3 {name}");
     match world.get::<Bridge>().mode(sw_if) {
         None => {}
         // The plugin of the sink writes it.
         Some(Mode::Xconnect(peer)) if world.get::<Bridge>().is_sink(peer) => {}
         Some(Mode::Xconnect(peer)) => {
-            let peer = quote(&world.get::<Interfaces>().name(peer));
+            let peer = world.get::<Interfaces>().word(peer);
             lines.push(format!("set interface l2 xconnect {name} {peer}"), undo);
         }
         Some(Mode::Bridge { id, kind, shg, features }) => {
@@ -82,28 +62,23 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     let limit = bridge.default_learn_limit();
     config.list(Phase::FEATURES, bridge.domain_ids(), |world, id, lines| {
         let Some(domain) = world.get::<Bridge>().domain_info(world, id) else { return };
-        lines.push(create(&domain), format!("create bridge-domain {id} del"));
+        let line = format!("create bridge-domain {id}");
+        lines.push(format!("{line}{}", domain.config.words(world)), format!("{line} del"));
         if domain.config.arp_snoop {
-            let line = format!("set bridge-domain arp snoop {id}");
-            lines.push(line.clone(), format!("{line} disable"));
+            lines.until(format!("set bridge-domain arp snoop {id}"), "disable");
         }
         let (_, limit) = domain.learned;
         if limit != DEFAULT_LEARN_LIMIT {
             let line = format!("set bridge-domain learn-limit {id}");
-            lines.push(format!("{line} {limit}"), format!("{line} {DEFAULT_LEARN_LIMIT}"));
+            lines.value(&line, limit, DEFAULT_LEARN_LIMIT);
         }
     });
     if limit != DEFAULT_LEARN_LIMIT {
         let line = "set bridge-domain default-learn-limit";
-        config.push(
-            Phase::FEATURES,
-            format!("{line} {limit}"),
-            format!("{line} {DEFAULT_LEARN_LIMIT}"),
-        );
+        config.value(Phase::FEATURES, line, limit, DEFAULT_LEARN_LIMIT);
     }
     config.list(Phase::FEATURES, bridge.clone().hosts(None), |_, (id, ip, mac), lines| {
-        let line = format!("set bridge-domain arp entry {id} {ip} {mac}");
-        lines.push(line.clone(), format!("{line} del"));
+        lines.until(format!("set bridge-domain arp entry {id} {ip} {mac}"), "del");
     });
     // Members in their domain's order, which is that of floods; then interfaces that are in no
     // domain.
@@ -124,11 +99,11 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let rewrite = world.get::<Column<TagRewrite>>().get(sw_if);
         if rewrite.op != TagRewrite::NONE {
             let line = format!("set interface l2 tag-rewrite {name}");
-            lines.push(format!("{line} {}", vtr::words(rewrite)), format!("{line} disable"));
+            lines.value(&line, vtr::words(rewrite), "disable");
         }
         if let Some(rewrite) = world.get::<Column<Option<BackboneRewrite>>>().get(sw_if) {
             let line = format!("set interface l2 pbb-tag-rewrite {name}");
-            lines.push(format!("{line} {}", pbb::words(&rewrite)), format!("{line} disable"));
+            lines.value(&line, pbb::words(&rewrite), "disable");
         }
         for (class, rate) in Class::ALL.into_iter().zip(world.get::<Bridge>().storms.rates(sw_if)) {
             let line = format!("set interface l2 storm-control {name} {}", class.word());
@@ -137,8 +112,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             }
         }
         if world.get::<Bridge>().has_efp_filter(sw_if) {
-            let line = format!("set interface l2 efp-filter {name}");
-            lines.push(line.clone(), format!("{line} disable"));
+            lines.until(format!("set interface l2 efp-filter {name}"), "disable");
         }
     });
     config.list(Phase::FEATURES, bridge.provisioned(), |world, (id, mac), lines| {
@@ -151,7 +125,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             Some(sw_if) => {
                 // Frames to a port that is bridged no longer are dropped; it can't be said again.
                 let Some(Mode::Bridge { .. }) = bridge.mode(sw_if) else { return };
-                let name = quote(&world.get::<Interfaces>().name(sw_if));
+                let name = world.get::<Interfaces>().word(sw_if);
                 let word = if entry.is_bvi {
                     " bvi"
                 } else if entry.is_static {

@@ -10,6 +10,7 @@ use crate::termination::snoop::SnoopedHosts;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use net::{FloodRole, Interfaces};
+use object::Arguments;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,25 +25,34 @@ pub const DEFAULT_LEARN_LIMIT: u32 = 1 << 24;
 pub const MAX_TAG: usize = 63;
 
 /// The configuration of a domain.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Arguments, Clone, PartialEq, Eq, Debug)]
 pub struct DomainConfig {
     /// True if source addresses are learned.
+    #[words("[learn <learn:0-1>]", default = Self::default().learn, always)]
     pub learn: bool,
     /// True if destination addresses are looked up.
+    #[words("[forward <forward:0-1>]", default = Self::default().forward, always)]
     pub forward: bool,
-    /// True if frames to group addresses go to all members.
-    pub flood: bool,
     /// True if unicast frames to unknown destinations go to all members.
+    #[words("[uu-flood <uu-flood:0-1>]", default = Self::default().uu_flood, always)]
     pub uu_flood: bool,
+    /// True if frames to group addresses go to all members.
+    #[words("[flood <flood:0-1>]", default = Self::default().flood, always)]
+    pub flood: bool,
     /// True if requests for configured or snooped hosts are answered (ARP and ND termination).
+    #[words("[arp-term <arp-term:0-1>]", default, always)]
     pub arp_term: bool,
     /// True if hosts are learned from the messages that ARP termination parses.
+    #[unsaid]
     pub arp_snoop: bool,
     /// True if ARP requests go to the unknown-unicast port alone, if there is one.
+    #[words("[arp-ufwd <arp-ufwd:0-1>]", default, always)]
     pub arp_ufwd: bool,
     /// Minutes after which an address that sends nothing is forgotten; 0 for never.
+    #[words("[mac-age <mac-age:0-255>]", default, always)]
     pub mac_age: u8,
     /// A user's note.
+    #[words("[bd-tag <tag:string>]", default)]
     pub tag: String,
 }
 
@@ -52,8 +62,8 @@ impl Default for DomainConfig {
         Self {
             learn: true,
             forward: true,
-            flood: true,
             uu_flood: true,
+            flood: true,
             arp_term: false,
             arp_snoop: false,
             arp_ufwd: false,

@@ -16,7 +16,6 @@ mod api;
 mod cli;
 mod input;
 mod port;
-mod show;
 #[cfg(feature = "tests")]
 mod tests;
 mod tlv;

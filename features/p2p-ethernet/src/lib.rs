@@ -22,7 +22,6 @@
 
 mod api;
 mod cli;
-mod config;
 pub mod control;
 mod node;
 #[cfg(feature = "tests")]
@@ -47,8 +46,8 @@ pub static PLUGIN: Plugin = Plugin {
         after: &["bond-input", "pcap-capture", "span-input"],
     }],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     api: &[api::API],
     unmoved: &[("/err/p2p-ethernet-input/*", "features/p2p-ethernet/src/tests.rs")],
     ..Plugin::EMPTY

@@ -21,7 +21,6 @@
 
 mod api;
 mod cli;
-mod config;
 pub mod control;
 mod node;
 #[cfg(feature = "tests")]
@@ -46,9 +45,9 @@ pub static PLUGIN: Plugin = Plugin {
     fields: &[FieldDef::of::<node::Crossings>()],
     nodes: &[NodeDef::of::<node::PipeRx>()],
     cli: self::cli::COMMANDS,
-    phases: &[config::ENDS],
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    phases: &[self::cli::ENDS],
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     api: &[api::API],
     unmoved: &[("/err/pipe-rx/*", "features/pipe/src/tests.rs")],
     dependent: &[("pipe", "the pipe's other end")],

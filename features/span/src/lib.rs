@@ -29,7 +29,6 @@
 
 mod api;
 mod cli;
-mod config;
 mod control;
 mod device;
 mod mirror;
@@ -65,8 +64,8 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "interface-output", node: "span-output", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     api: &[api::API],
     start: control::start,
     unmoved: &[

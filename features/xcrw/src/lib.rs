@@ -18,7 +18,6 @@
 //! sub-interfaces with tag rewriting; every way to end a cross-connect; random bytes and frames.
 
 mod cli;
-mod config;
 mod control;
 mod node;
 #[cfg(feature = "tests")]
@@ -48,8 +47,8 @@ pub static PLUGIN: Plugin = Plugin {
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[NodeDef::of::<node::L2Xcrw>()],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     start: |world| {
         l2::register_output(world, OutputFeatures::XCRW, "l2-xcrw")?;
         for next in control::NEXT {

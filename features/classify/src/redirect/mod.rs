@@ -7,7 +7,6 @@
 
 pub mod api;
 mod cli;
-mod config;
 mod control;
 mod node;
 
@@ -25,8 +24,8 @@ pub static REDIRECT: Plugin = Plugin {
     state: &[StateDef::of::<control::Redirects>()],
     nodes: &[NodeDef::of::<node::Redirect<Ip4>>(), NodeDef::of::<node::Redirect<Ip6>>()],
     cli: cli::COMMANDS,
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: cli::write_config,
+    examples: cli::EXAMPLES,
     api: &[api::API],
     start: |world| {
         for v6 in [false, true] {

@@ -3,7 +3,6 @@
 
 pub mod details;
 pub mod feature;
-pub mod gso;
 pub mod rx;
 pub mod sub;
 pub mod tx;

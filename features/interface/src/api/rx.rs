@@ -20,8 +20,7 @@ pub(super) fn messages(m: &mut Messages<World>) {
             .map_err(refused)
     });
     m.call(|w, r: SwInterfaceSetDefaultRxMode| {
-        w.get::<Interfaces>().set_default_rx_mode(r.mode.input()?);
-        Ok(())
+        r.mode.input().map(|mode| w.get::<Interfaces>().set_default_rx_mode(mode))
     });
     m.call(|w, _: SwInterfaceGetDefaultRxMode| {
         Ok(RxMode::from(w.get::<Interfaces>().default_rx_mode()))

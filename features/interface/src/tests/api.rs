@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::api::details::*;
+use crate::api::feature::FeatureGsoEnableDisable;
 use crate::api::feature::*;
-use crate::api::gso::FeatureGsoEnableDisable;
 use crate::api::rx::*;
 use crate::api::tx::*;
 use crate::api::*;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages about bridge domains.
 
-use super::{BdFlags, FLAGS, index};
+use super::{BdFlags, FLAGS};
 use crate::bridge::Bridge;
 use crate::domain::{DomainConfig, DomainInfo};
 use cli::Result;
@@ -20,9 +20,8 @@ pub fn messages(m: &mut Messages<World>) {
     m.call(|w, r: BridgeDomainSetLearnLimit| {
         w.get::<Bridge>().set_learn_limit(w, r.bd_id, r.learn_limit)
     });
-    m.call(|w, r: BridgeDomainSetDefaultLearnLimit| {
-        w.get::<Bridge>().set_default_learn_limit(w, r.learn_limit);
-        Ok(())
+    m.order(|w, r: BridgeDomainSetDefaultLearnLimit| {
+        w.get::<Bridge>().set_default_learn_limit(w, r.learn_limit)
     });
 }
 
@@ -30,6 +29,7 @@ msg::messages! {
     /// Creates or deletes a bridge domain.
     BridgeDomainAddDel,
     /// Creates or deletes a bridge domain, and returns its id.
+    #[from(BridgeDomainAddDel)]
     BridgeDomainAddDelV2,
     /// Requests bridge domains.
     BridgeDomainDump,
@@ -48,11 +48,9 @@ msg::messages! {
     BridgeDomainSetDefaultLearnLimit,
 }
 
-/// The configuration that a message asks for.
-macro_rules! config {
-    ($request:expr) => {{
-        let r = $request;
-        DomainConfig {
+impl From<BridgeDomainAddDelV2> for DomainConfig {
+    fn from(r: BridgeDomainAddDelV2) -> Self {
+        Self {
             learn: r.learn,
             forward: r.forward,
             flood: r.flood,
@@ -63,25 +61,25 @@ macro_rules! config {
             mac_age: r.mac_age,
             tag: r.bd_tag.to_string(),
         }
-    }};
+    }
 }
 
 fn add_del(w: &World, r: BridgeDomainAddDel) -> Result<()> {
-    let bridge = w.get::<Bridge>();
-    if !r.is_add {
-        return bridge.delete_domain(w, r.bd_id);
+    let (bridge, id) = (w.get::<Bridge>(), r.bd_id);
+    match r.is_add {
+        true => bridge.create_domain(w, id, BridgeDomainAddDelV2::from(r).into()),
+        false => bridge.delete_domain(w, id),
     }
-    bridge.create_domain(w, r.bd_id, config!(&r))
 }
 
 fn add_del_v2(w: &World, r: BridgeDomainAddDelV2) -> Result<u32> {
-    let (bridge, mut bd_id) = (w.get::<Bridge>(), r.bd_id);
-    match (r.is_add, r.bd_id) {
-        (false, id) => bridge.delete_domain(w, id)?,
-        (true, u32::MAX) => bd_id = bridge.create_any_domain(w, config!(&r))?,
-        (true, id) => bridge.create_domain(w, id, config!(&r))?,
+    let (bridge, id) = (w.get::<Bridge>(), r.bd_id);
+    match (r.is_add, id) {
+        (false, _) => bridge.delete_domain(w, id)?,
+        (true, u32::MAX) => return bridge.create_any_domain(w, r.into()),
+        (true, _) => bridge.create_domain(w, id, r.into())?,
     }
-    Ok(bd_id)
+    Ok(id)
 }
 
 fn details(d: DomainInfo) -> BridgeDomainDetails {
@@ -100,8 +98,8 @@ fn details(d: DomainInfo) -> BridgeDomainDetails {
         arp_ufwd: d.config.arp_ufwd,
         mac_age: d.config.mac_age,
         bd_tag: d.config.tag.as_str().into(),
-        bvi_sw_if_index: index(d.bvi),
-        uu_fwd_sw_if_index: index(d.uu_fwd),
+        bvi_sw_if_index: d.bvi.into(),
+        uu_fwd_sw_if_index: d.uu_fwd.into(),
         sw_if_details: members.collect(),
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages about MAC addresses.
 
-use super::index;
 use crate::bridge::Bridge;
 use crate::fib::{FibEntry, NewEntry};
 use cli::Result;
@@ -11,25 +10,16 @@ use net::api::{InterfaceIndex, MacAddress};
 
 pub fn messages(m: &mut Messages<World>) {
     m.call(fib_add_del);
-    m.call(|w, _: L2fibFlushAll| {
-        w.get::<Bridge>().flush_all(w);
-        Ok(())
-    });
+    m.order(|w, _: L2fibFlushAll| w.get::<Bridge>().flush_all(w));
     m.call(|w, r: L2fibFlushBd| w.get::<Bridge>().flush_domain(w, r.bd_id));
     m.call(|w, r: L2fibFlushInt| {
-        w.get::<Bridge>().flush_interface(w, r.sw_if_index.existing(w)?);
-        Ok(())
+        r.sw_if_index.existing(w).map(|sw_if| w.get::<Bridge>().flush_interface(w, sw_if))
     });
-    m.call(|w, _: L2FibClearTable| {
-        w.get::<Bridge>().clear_entries(w);
-        Ok(())
-    });
+    m.order(|w, _: L2FibClearTable| w.get::<Bridge>().clear_entries(w));
     m.dump_some(fib);
     m.call_by(|w, c, r: WantL2MacsEvents| {
-        let WantL2MacsEvents { learn_limit, scan_delay, max_macs_in_event, enable_disable, pid } =
-            r;
-        let r = WantL2MacsEvents2 { max_macs_in_event, enable_disable, pid };
-        want(w, c, r, Some((learn_limit, scan_delay)))
+        let limits = Some((r.learn_limit, r.scan_delay));
+        want(w, c, r.into(), limits)
     });
     m.call_by(|w, c, r: WantL2MacsEvents2| want(w, c, r, None));
     m.answer::<L2MacsEvent>();
@@ -60,6 +50,7 @@ msg::messages! {
     WantL2MacsEvents,
     /// Subscribes to events of MAC addresses that are learned, move and are forgotten, and flushes
     /// learned addresses.
+    #[from(WantL2MacsEvents)]
     WantL2MacsEvents2,
     /// Events of MAC addresses.
     L2MacsEvent,
@@ -90,7 +81,7 @@ impl From<FibEntry> for L2FibTableDetails {
         Self {
             bd_id: e.id,
             mac: e.mac.into(),
-            sw_if_index: index(e.sw_if),
+            sw_if_index: e.sw_if.into(),
             static_mac: e.is_static,
             filter_mac: e.is_filter,
             bvi_mac: e.is_bvi,

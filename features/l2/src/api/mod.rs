@@ -12,9 +12,8 @@ pub use termination::*;
 pub use {domain::*, fib::*, port::*};
 
 use crate::features::Features;
-use graph::{SwIfIndex, World};
+use graph::World;
 use msg::{Messages, Module};
-use net::api::InterfaceIndex;
 
 /// The module.
 pub static API: Module<World> = Module::core("l2", messages);
@@ -40,7 +39,3 @@ const FLAGS: [(u32, Features); 6] = [
     (16, Features::ARP_TERM),
     (32, Features::ARP_UFWD),
 ];
-
-fn index(sw_if: Option<SwIfIndex>) -> InterfaceIndex {
-    sw_if.map_or(InterfaceIndex::NONE, InterfaceIndex::from)
-}

@@ -12,25 +12,22 @@ use crate::fib::NewEntry;
 use crate::mode::PortKind;
 use cli::{Command, Matches, Output, Result};
 use graph::World;
-use net::Interfaces;
-use net::args::interface;
+use net::args::{interface, made};
+use object::Arguments;
 
 const FLAG: &str = "<id:u32> [disable]";
 const PORT_FLAG: &str = "<interface:interface> [disable]";
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Make an interface to be the routed one of a bridge domain
-    "bvi create", "[mac <mac:mac>] [instance <instance:u32>]" => create_bvi;
+    "bvi create", "[mac <mac:mac>] [instance <instance:u32>]"
+        => |w, m| ethernet::create_bvi(w, m.opt("mac")?, m.opt("instance")?).map(|i| made(w, i));
     /// Take such an interface away
-    "bvi delete", "<interface:interface>" => |w, m| {
-        ethernet::delete_bvi(w, interface(w, m, "interface")?)?;
-        Ok(Output::empty())
-    };
+    "bvi delete", "<interface:interface>"
+        => |w, m| ethernet::delete_bvi(w, interface(w, m, "interface")?);
     /// Create or delete a bridge domain
     "create bridge-domain",
-    "<id:u32> [learn <learn:0-1>] [forward <forward:0-1>] [uu-flood <uu-flood:0-1>] [flood <flood:0-1>] \
-     [arp-term <arp-term:0-1>] [arp-ufwd <arp-ufwd:0-1>] [mac-age <mac-age:0-255>] [bd-tag <tag:string>] [del]"
-        => create;
+    cli::join!("<id:u32>", DomainConfig::USAGE, "[del]") => create;
     /// Learn sources in a bridge domain, or don't
     "set bridge-domain learn", FLAG => |w, m| flag(w, m, Features::LEARN);
     /// Look destinations up in a bridge domain, or don't
@@ -48,8 +45,7 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// after the last one; or don't. Entries of `arp entry' win
     "set bridge-domain arp snoop", FLAG => |w, m| {
         let set = w.get::<Bridge>().set_snooping(w, m.req("id")?, !m.flag("disable"));
-        set.map_err(m.at("id"))?;
-        Ok(Output::empty())
+        set.map_err(m.at("id"))
     };
     /// Let a bridge domain answer for a host, or no longer
     "set bridge-domain arp entry", "<id:u32> {<ip:ip> <mac:mac> [del] | del-all}" => host;
@@ -57,11 +53,18 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// never
     "set bridge-domain mac-age", "<id:u32> <minutes:0-255>" => mac_age;
     /// Set how many addresses a bridge domain learns
-    "set bridge-domain learn-limit", "<id:u32> <limit:u32>" => learn_limit;
+    "set bridge-domain learn-limit", "<id:u32> <limit:u32>" => |w, m| {
+        let set = w.get::<Bridge>().set_learn_limit(w, m.req("id")?, m.req("limit")?);
+        set.map_err(m.at("id"))
+    };
     /// Set how many addresses new bridge domains learn
-    "set bridge-domain default-learn-limit", "<limit:u32>" => default_learn_limit;
+    "set bridge-domain default-learn-limit", "<limit:u32>" => |w, m| {
+        w.get::<Bridge>().set_default_learn_limit(w, m.req("limit")?);
+        Ok(())
+    };
     /// Let an interface route
-    "set interface l3", "<interface:interface>" => l3;
+    "set interface l3", "<interface:interface>"
+        => |w, m| w.get::<Bridge>().set_l3(w, interface(w, m, "interface")?);
     /// Make an interface a member of a bridge domain
     "set interface l2 bridge",
     "<interface:interface> <id:u32> [bvi|uu-fwd] [<shg:0-255>]" => bridge;
@@ -71,9 +74,14 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// switched, or take it off
     "set interface l2 pbb-tag-rewrite", tags::BACKBONE_USAGE => tags::rewrite_backbone;
     /// Let a sub-interface send only frames that it would receive
-    "set interface l2 efp-filter", "<interface:interface> [disable]" => tags::efp_filter;
+    "set interface l2 efp-filter", "<interface:interface> [disable]" => |w, m| {
+        w.get::<Bridge>().set_efp_filter(w, interface(w, m, "interface")?, !m.flag("disable"))
+    };
     /// Send the frames that an interface receives to another interface
-    "set interface l2 xconnect", "<interface:interface> <peer:interface>" => xconnect;
+    "set interface l2 xconnect", "<interface:interface> <peer:interface>" => |w, m| {
+        let (sw_if, peer) = (interface(w, m, "interface")?, interface(w, m, "peer")?);
+        w.get::<Bridge>().set_xconnect(w, sw_if, peer)
+    };
     /// Learn sources on a bridged interface, or don't
     "set interface l2 learn", PORT_FLAG => |w, m| port_flag(w, m, Features::LEARN);
     /// Look up the destinations of frames from a bridged interface, or don't
@@ -95,26 +103,25 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Add a MAC address to a bridge domain: at an interface, or dropped
     "l2fib add", "<mac:mac> <id:u32> {filter | <interface:interface> [static|bvi]}" => add;
     /// Delete a MAC address from a bridge domain
-    "l2fib del", "<mac:mac> <id:u32>" => del;
+    "l2fib del", "<mac:mac> <id:u32>"
+        => |w, m| w.get::<Bridge>().delete_entry(w, m.req("mac")?, m.req("id")?, None);
     /// Forget all learned MAC addresses
     "l2fib flush-mac all" => |w, _| {
         w.get::<Bridge>().flush_all(w);
-        Ok(Output::empty())
+        Ok(())
     };
     /// Forget the MAC addresses learned in a bridge domain
-    "l2fib flush-mac bridge-domain", "<id:u32>" => |w, m| {
-        w.get::<Bridge>().flush_domain(w, m.req("id")?).map_err(m.at("id"))?;
-        Ok(Output::empty())
-    };
+    "l2fib flush-mac bridge-domain", "<id:u32>"
+        => |w, m| w.get::<Bridge>().flush_domain(w, m.req("id")?).map_err(m.at("id"));
     /// Forget the MAC addresses learned on an interface
     "l2fib flush-mac interface", "<interface:interface>" => |w, m| {
         w.get::<Bridge>().flush_interface(w, interface(w, m, "interface")?);
-        Ok(Output::empty())
+        Ok(())
     };
     /// Forget all MAC addresses, also those that were configured
     "clear l2fib" => |w, _| {
         w.get::<Bridge>().clear_entries(w);
-        Ok(Output::empty())
+        Ok(())
     };
     /// Bridge domains, or one with its members
     "show bridge-domain", "[<id:u32> [detail|int|arp|bd-tag]]" => show::domains;
@@ -124,33 +131,12 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "show mode", "[<interface:interface>]..." => show::modes;
 };
 
-fn create_bvi(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = ethernet::create_bvi(w, m.opt("mac")?, m.opt("instance")?)?;
-    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
-}
-
 fn create(w: &World, m: &Matches) -> Result<Output> {
     let (bridge, id) = (w.get::<Bridge>(), m.req::<u32>("id")?);
     if m.flag("del") {
-        bridge.delete_domain(w, id).map_err(m.at("id"))?;
-        return Ok(Output::empty());
+        return bridge.delete_domain(w, id).map(Output::from).map_err(m.at("id"));
     }
-    let bit = |name: &str, usual: bool| -> Result<bool> {
-        Ok(m.opt::<u64>(name)?.map_or(usual, |bit| bit != 0))
-    };
-    let usual = DomainConfig::default();
-    let config = DomainConfig {
-        learn: bit("learn", usual.learn)?,
-        forward: bit("forward", usual.forward)?,
-        flood: bit("flood", usual.flood)?,
-        uu_flood: bit("uu-flood", usual.uu_flood)?,
-        arp_term: bit("arp-term", usual.arp_term)?,
-        arp_snoop: usual.arp_snoop,
-        arp_ufwd: bit("arp-ufwd", usual.arp_ufwd)?,
-        mac_age: m.opt::<u8>("mac-age")?.unwrap_or(usual.mac_age),
-        tag: if m.has("tag") { m.str("tag").to_string() } else { String::new() },
-    };
-    bridge.create_domain(w, id, config).map_err(m.at("id"))?;
+    bridge.create_domain(w, id, DomainConfig::read(w, m)?).map_err(m.at("id"))?;
     Ok(Output::text(format!("bridge-domain {id}")))
 }
 
@@ -181,24 +167,9 @@ fn host(w: &World, m: &Matches) -> Result<()> {
 }
 
 fn mac_age(w: &World, m: &Matches) -> Result<()> {
-    let minutes = m.req::<u8>("minutes")?;
-    let set =
-        w.get::<Bridge>().configure_domain(w, m.req("id")?, |config| config.mac_age = minutes);
+    let (id, minutes) = (m.req("id")?, m.req::<u8>("minutes")?);
+    let set = w.get::<Bridge>().configure_domain(w, id, |config| config.mac_age = minutes);
     set.map_err(m.at("id"))
-}
-
-fn learn_limit(w: &World, m: &Matches) -> Result<()> {
-    let set = w.get::<Bridge>().set_learn_limit(w, m.req("id")?, m.req("limit")?);
-    set.map_err(m.at("id"))
-}
-
-fn default_learn_limit(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Bridge>().set_default_learn_limit(w, m.req("limit")?);
-    Ok(())
-}
-
-fn l3(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Bridge>().set_l3(w, interface(w, m, "interface")?)
 }
 
 fn bridge(w: &World, m: &Matches) -> Result<()> {
@@ -209,10 +180,6 @@ fn bridge(w: &World, m: &Matches) -> Result<()> {
     };
     let (id, shg) = (m.req("id")?, m.opt::<u8>("shg")?.unwrap_or(0));
     w.get::<Bridge>().set_bridge(w, interface(w, m, "interface")?, id, kind, shg)
-}
-
-fn xconnect(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Bridge>().set_xconnect(w, interface(w, m, "interface")?, interface(w, m, "peer")?)
 }
 
 fn port_flag(w: &World, m: &Matches, feature: Features) -> Result<()> {
@@ -231,8 +198,4 @@ fn add(w: &World, m: &Matches) -> Result<()> {
         },
     };
     w.get::<Bridge>().add_entry(w, m.req("mac")?, m.req("id")?, new)
-}
-
-fn del(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Bridge>().delete_entry(w, m.req("mac")?, m.req("id")?, None)
 }

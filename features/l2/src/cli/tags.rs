@@ -3,15 +3,12 @@
 
 use crate::bridge::Bridge;
 use cli::{Error, Matches, Result};
-use graph::{SwIfIndex, World};
+use graph::World;
+use net::args::interface;
 use net::{BackboneRewrite, TagRewrite};
 
 /// Syntax of `set interface l2 tag-rewrite`.
 pub const USAGE: &str = "<interface:interface> {disable | pop <pop:1-2> | push {dot1q | dot1ad} <tag:u16> [<inner:u16>] | translate <how:1-1|1-2|2-1|2-2> {dot1q | dot1ad} <tag:u16> [<inner:u16>]}";
-
-fn named(w: &World, m: &Matches) -> Result<SwIfIndex> {
-    net::args::interface(w, m, "interface")
-}
 
 /// Returns the rewrite that the command describes.
 fn wanted(m: &Matches) -> Result<TagRewrite> {
@@ -43,7 +40,7 @@ fn wanted(m: &Matches) -> Result<TagRewrite> {
 
 /// `set interface l2 tag-rewrite`.
 pub fn rewrite(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Bridge>().set_tag_rewrite(w, named(w, m)?, wanted(m)?)
+    w.get::<Bridge>().set_tag_rewrite(w, interface(w, m, "interface")?, wanted(m)?)
 }
 
 /// Syntax of `set interface l2 pbb-tag-rewrite`.
@@ -70,10 +67,5 @@ pub fn rewrite_backbone(w: &World, m: &Matches) -> Result<()> {
         vlan: m.opt("vlan")?.unwrap_or_default(),
         service: m.opt("service")?.unwrap_or_default(),
     };
-    w.get::<Bridge>().set_backbone_rewrite(w, named(w, m)?, wanted)
-}
-
-/// `set interface l2 efp-filter`.
-pub fn efp_filter(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Bridge>().set_efp_filter(w, named(w, m)?, !m.flag("disable"))
+    w.get::<Bridge>().set_backbone_rewrite(w, interface(w, m, "interface")?, wanted)
 }
