@@ -14,8 +14,13 @@ pub static API: Module<World> = Module::core("arp", messages);
 fn messages(m: &mut Messages<World>) {
     m.call(proxy_add_del);
     m.dump(proxy_dump);
-    m.call(intfc_enable_disable);
-    m.dump(intfc_dump);
+    m.call(|w, r: ProxyArpIntfcEnableDisable| {
+        control::set_proxy(w, r.sw_if_index.existing(w)?, r.enable)
+    });
+    m.dump(|w, _: ProxyArpIntfcDump| {
+        let details = |i: net::Interface| ProxyArpIntfcDetails { sw_if_index: i.sw_if.0 };
+        Ok(control::proxies(w).into_iter().map(details))
+    });
 }
 
 msg::messages! {
@@ -49,15 +54,4 @@ fn proxy_dump(w: &World, _: ProxyArpDump) -> Result<Vec<ProxyArpDetails>> {
     let ip = |ip: std::net::Ipv4Addr| Ip4Address(ip.octets());
     let all = w.get::<Ranges>().list();
     Ok(all.iter().map(|r| details(control::table_id(w, r.table), ip(r.start), ip(r.end))).collect())
-}
-
-fn intfc_enable_disable(w: &World, r: ProxyArpIntfcEnableDisable) -> Result<()> {
-    control::set_proxy(w, r.sw_if_index.existing(w)?, r.enable)
-}
-
-fn intfc_dump(w: &World, _: ProxyArpIntfcDump) -> Result<Vec<ProxyArpIntfcDetails>> {
-    Ok(control::proxies(w)
-        .iter()
-        .map(|i| ProxyArpIntfcDetails { sw_if_index: i.sw_if.0 })
-        .collect())
 }

@@ -23,7 +23,6 @@
 
 mod api;
 mod cli;
-mod config;
 mod control;
 mod disabled;
 mod examples;
@@ -79,7 +78,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     counters: &[resolve::counters::<Arp>()],
     cli: cli::COMMANDS,
-    config: config::write_config,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,

@@ -21,12 +21,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     routes::<Ip6>(world, config);
     let id = world.get::<FlowRouterId>().get();
     if id != 0 {
-        let line = "set ip flow-hash router-id";
-        config.push(Phase::TABLES, format!("{line} {id}"), format!("{line} 0"));
+        config.value(Phase::TABLES, "set ip flow-hash router-id", id, 0);
     }
     if !world.get::<Routes>().counting() {
-        let line = "set ip route-counters";
-        config.push(Phase::TABLES, format!("{line} off"), format!("{line} on"));
+        config.value(Phase::TABLES, "set ip route-counters", "off", "on");
     }
 }
 
@@ -41,15 +39,9 @@ fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
         }
         let flow = fib.flow_hash(table.index).unwrap_or_default();
         if flow != FlowHash::default() {
-            let line = |flow: FlowHash| {
-                let words = [format!("set {ip} flow-hash table {id}")];
-                words
-                    .into_iter()
-                    .chain(flow.names().into_iter().map(String::from))
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            };
-            lines.push(line(flow), line(FlowHash::default()));
+            let words = |flow: FlowHash| flow.names().join(" ");
+            let line = format!("set {ip} flow-hash table {id}");
+            lines.value(&line, words(flow), words(FlowHash::default()));
         }
     });
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands.
+//! The commands, and the lines that save what they set.
 
-use crate::state::State;
+use crate::state::{Settings, State};
 use crate::version::Icmp;
 use cli::{Command, Error, Matches, Output};
-use graph::World;
+use graph::{Phase, RunningConfig, World};
 use ip::Redirects;
 use net::{Column, Interfaces};
 use serde_json::json;
@@ -72,4 +72,33 @@ fn show<F: Icmp>(w: &World, _: &Matches) -> Result<Output, Error> {
         "redirects": redirecting,
     });
     Ok(Output::both(text, json))
+}
+
+/// Writes the commands of the ICMP settings that differ from the defaults.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    of::<Ip4>(world, config);
+    of::<Ip6>(world, config);
+}
+
+fn of<F: Icmp>(world: &World, config: &mut RunningConfig) {
+    let (now, usual) = (world.get::<State<F>>().settings(), Settings::usual::<F>());
+    let set = if F::IS_V6 { "set ip6 icmp" } else { "set ip icmp" };
+    if (now.rate, now.burst) != (usual.rate, usual.burst) {
+        let line = |s: &Settings| format!("{set} error-rate {} burst {}", s.rate, s.burst);
+        config.push(Phase::SETTINGS, line(&now), line(&usual));
+    }
+    let word = |on| if on { "enable" } else { "disable" };
+    let groups = if F::IS_V6 { "echo-multicast" } else { "echo-broadcast" };
+    let switches =
+        [("echo", now.echo, usual.echo), (groups, now.echo_broadcast, usual.echo_broadcast)];
+    for (what, now, usual) in switches.into_iter().filter(|(_, now, usual)| now != usual) {
+        config.value(Phase::SETTINGS, &format!("{set} {what}"), word(now), word(usual));
+    }
+    let all = world.get::<Interfaces>().indices();
+    config.list(Phase::FEATURES, all, move |world, sw_if, lines| {
+        if world.get::<Column<Redirects<F>>>().get(sw_if).on {
+            let line = format!("{set} redirect {}", world.get::<Interfaces>().word(sw_if));
+            lines.value(&line, "enable", "disable");
+        }
+    });
 }

@@ -26,7 +26,6 @@
 
 mod cli;
 mod compose;
-mod config;
 mod echo;
 mod error;
 mod examples;
@@ -67,7 +66,7 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<quoted::Quoted<Ip6>>(),
     ],
     cli: cli::COMMANDS,
-    config: config::write_config,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     start: |world| {
         start::<Ip4>(world)?;

@@ -16,12 +16,9 @@ pub static API: Module<World> = Module::core("ip_neighbor", messages);
 fn messages(m: &mut Messages<World>) {
     m.call(add_del);
     m.dump(dump);
-    m.call(config);
+    m.order(config);
     m.call(config_get);
-    m.call(|w, _: IpNeighborReplaceBegin| {
-        w.get::<Sweep>().begin(w);
-        Ok(())
-    });
+    m.order(|w, _: IpNeighborReplaceBegin| w.get::<Sweep>().begin(w));
     m.call(|w, _: IpNeighborReplaceEnd| w.get::<Sweep>().end(w));
     m.call(flush);
     m.call_by(want);
@@ -107,13 +104,12 @@ fn dump(w: &World, r: IpNeighborDump) -> Result<Vec<IpNeighborDetails>> {
     Ok(all.iter().map(details).collect())
 }
 
-fn config(w: &World, r: IpNeighborConfig) -> Result<()> {
+fn config(w: &World, r: IpNeighborConfig) {
     let neighbors = w.get::<Neighbors>();
     let old = neighbors.config(r.af.is_ip6());
     let new =
         net::NeighborConfig { limit: r.max_number, age: r.max_age, recycle: r.recycle, ..old };
     neighbors.configure(r.af.is_ip6(), new);
-    Ok(())
 }
 
 fn config_get(w: &World, r: IpNeighborConfigGet) -> Result<IpNeighborConfigGetReply> {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Static neighbours and the limits of the tables, as commands. Learned neighbours are not written.
 
-use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::{Interfaces, NeighborConfig, Neighbors};
 
@@ -22,7 +21,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         );
         config.list(Phase::NEIGHBORS, all, |world, n, lines| {
             if n.is_static {
-                let name = quote(&world.get::<Interfaces>().name(n.sw_if));
+                let name = world.get::<Interfaces>().word(n.sw_if);
                 let fib = if n.no_fib_entry { " no-fib-entry" } else { "" };
                 lines.push(
                     format!("set ip neighbor {name} {} {} static{fib}", n.ip, n.mac),

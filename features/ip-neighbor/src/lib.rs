@@ -134,10 +134,10 @@ const COMMANDS: &[Command<World>] = cli::commands! {
     "show ip neighbor-watcher" => watchers::show;
     { show("show ip neighbors", show::both) };
     { show("show ip neighbor", show::both) };
-    { show("show ip4 neighbors", show::ip4) };
-    { show("show ip4 neighbor", show::ip4) };
-    { show("show ip4 neighbor-sorted", show::ip4_by_age) };
-    { show("show ip6 neighbors", show::ip6) };
-    { show("show ip6 neighbor", show::ip6) };
-    { show("show ip6 neighbor-sorted", show::ip6_by_age) };
+    { show("show ip4 neighbors", |w, m| show::one(w, m, false)) };
+    { show("show ip4 neighbor", |w, m| show::one(w, m, false)) };
+    { show("show ip4 neighbor-sorted", |w, m| show::by_age(w, m, false)) };
+    { show("show ip6 neighbors", |w, m| show::one(w, m, true)) };
+    { show("show ip6 neighbor", |w, m| show::one(w, m, true)) };
+    { show("show ip6 neighbor-sorted", |w, m| show::by_age(w, m, true)) };
 };

@@ -5,7 +5,7 @@ use cli::{Cell, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::args::given_interface;
 use net::{Interfaces, NeighborState, Neighbors, NextHop, NextHops};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -23,29 +23,19 @@ struct ListedNeighbor {
 /// Neighbours read at once. The table is unordered, so each read scans all of it.
 const READ: usize = 4096;
 
+/// Neighbours of both versions.
 pub fn both(w: &World, m: &Matches) -> Result<Output> {
     let only = given_interface(w, m, "interface")?;
     Ok(table(places(w, only, false).chain(places(w, only, true)).map(Some)))
 }
 
-pub fn ip4(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(places(w, given_interface(w, m, "interface")?, false).map(Some)))
-}
-
-pub fn ip6(w: &World, m: &Matches) -> Result<Output> {
-    Ok(table(places(w, given_interface(w, m, "interface")?, true).map(Some)))
-}
-
-pub fn ip4_by_age(w: &World, m: &Matches) -> Result<Output> {
-    by_age(w, m, false)
-}
-
-pub fn ip6_by_age(w: &World, m: &Matches) -> Result<Output> {
-    by_age(w, m, true)
+/// Neighbours of a version.
+pub fn one(w: &World, m: &Matches, ip6: bool) -> Result<Output> {
+    Ok(table(places(w, given_interface(w, m, "interface")?, ip6).map(Some)))
 }
 
 /// Sorted once, at the start: ages change while the lines are written.
-fn by_age(w: &World, m: &Matches, ip6: bool) -> Result<Output> {
+pub fn by_age(w: &World, m: &Matches, ip6: bool) -> Result<Output> {
     let (mut unsorted, mut sorted) =
         (places(w, given_interface(w, m, "interface")?, ip6), BTreeSet::new());
     let mut more = true;
@@ -151,7 +141,7 @@ fn table(places: impl Iterator<Item = Option<ListedNeighbor>> + 'static) -> Outp
 
 pub fn config(w: &World, _: &Matches) -> Result<Output> {
     let neighbors = w.get::<Neighbors>();
-    let (mut text, mut json) = (String::new(), serde_json::Map::new());
+    let (mut text, mut json) = (String::new(), json!({}));
     for (ip6, name) in [(false, "ip4"), (true, "ip6")] {
         let c = neighbors.config(ip6);
         text += &format!(
@@ -162,16 +152,10 @@ pub fn config(w: &World, _: &Matches) -> Result<Output> {
             c.confirm,
             c.retry
         );
-        let config = json!({
-            "limit": c.limit,
-            "age": c.age,
-            "recycle": c.recycle,
-            "confirm": c.confirm,
-            "retry": c.retry,
-        });
-        json.insert(name.into(), config);
+        json[name] = json!({ "limit": c.limit, "age": c.age, "recycle": c.recycle,
+            "confirm": c.confirm, "retry": c.retry });
     }
-    Ok(Output::both(text, Value::Object(json)))
+    Ok(Output::both(text, json))
 }
 
 pub fn stats(w: &World, m: &Matches) -> Result<Output> {

@@ -12,7 +12,7 @@ use net::api::InterfaceIndex;
 pub static API: Module<World> = Module::core("ip", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(set);
+    m.order(set);
     m.call(get);
     m.call(enable);
     m.call(|w, r: IpLocalReassEnableDisable| {
@@ -53,7 +53,7 @@ impl From<IpReassType> for Kind {
     }
 }
 
-fn set(w: &World, r: IpReassemblySet) -> Result<()> {
+fn set(w: &World, r: IpReassemblySet) {
     let new = Settings {
         timeout_ms: r.timeout_ms,
         max_reassemblies: r.max_reassemblies,
@@ -61,7 +61,6 @@ fn set(w: &World, r: IpReassemblySet) -> Result<()> {
         expire_walk_interval_ms: r.expire_walk_interval_ms,
     };
     control::configure(w, r.r#type.into(), r.is_ip6, new);
-    Ok(())
 }
 
 fn get(w: &World, r: IpReassemblyGet) -> Result<IpReassemblyGetReply> {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands: parse, call, print.
+//! The commands, and the lines that save what they set.
 
 use crate::control;
 use crate::state::{Kind, Settings};
 use crate::store::PendingDatagram;
 use cli::{Cell, Command, Matches, Output, Result, Table, Writer};
-use graph::World;
+use graph::{Phase, RunningConfig, World};
+use net::Interfaces;
 use serde_json::json;
 
 const LIMITS: &str = "[timeout <timeout:0-4294967295>] [max-reassemblies <datagrams:0-4294967295>] \
@@ -36,10 +37,14 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     { show_limits("show ip4-sv-reassembly", |w, m| show(w, m, Kind::Shallow, false)) };
     { show_limits("show ip6-sv-reassembly", |w, m| show(w, m, Kind::Shallow, true)) };
     /// Put datagrams together that are for us
-    "set ip local-reassembly", "{ip4|ip6} {enable|disable}" => set_local;
+    "set ip local-reassembly", "{ip4|ip6} {enable|disable}"
+        => |w, m| control::set_local(w, m.flag("ip6"), m.flag("enable"));
     /// Let fragments pass shallow reassembly once the first and the last of their datagram have
     /// come
-    "set ip reassembly extended", "{ip4|ip6} {on|off}" => set_extended;
+    "set ip reassembly extended", "{ip4|ip6} {on|off}" => |w, m| {
+        control::set_extended(w, m.flag("ip6"), m.flag("on"));
+        Ok(())
+    };
     /// Put datagrams together that come in by an interface, before they are routed
     "set interface reassembly", "<interface:interface> <what:on|off|ip4|ip6>"
         => |w, m| enable(w, m, Kind::Full);
@@ -59,15 +64,6 @@ fn set(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
     };
     control::configure(w, kind, v6, new);
     Ok(Output::empty())
-}
-
-fn set_local(w: &World, m: &Matches) -> Result<()> {
-    control::set_local(w, m.flag("ip6"), m.flag("enable"))
-}
-
-fn set_extended(w: &World, m: &Matches) -> Result<()> {
-    control::set_extended(w, m.flag("ip6"), m.flag("on"));
-    Ok(())
 }
 
 fn enable(w: &World, m: &Matches, kind: Kind) -> Result<()> {
@@ -118,13 +114,11 @@ fn show(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
 }
 
 fn limits(kind: Kind, v6: bool, s: Settings, count: u32) -> String {
-    let (ip, kind) = (
-        if v6 { "IP6" } else { "IP4" },
-        match kind {
-            Kind::Full => "full",
-            Kind::Shallow => "shallow virtual",
-        },
-    );
+    let ip = if v6 { "IP6" } else { "IP4" };
+    let kind = match kind {
+        Kind::Full => "full",
+        Kind::Shallow => "shallow virtual",
+    };
     let line = "-".repeat(21);
     format!(
         "{line}\n{ip} reassembly status\n{line}\n\
@@ -146,4 +140,57 @@ fn describe(kind: Kind, s: Settings, count: u32) -> serde_json::Value {
         "timeout_ms": s.timeout_ms,
         "expire_walk_interval_ms": s.expire_walk_interval_ms,
     })
+}
+
+/// Writes the settings that differ from the defaults, and the interfaces with reassembly.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    for (ip, v6) in [("ip4", false), ("ip6", true)] {
+        if !control::is_local(world, v6) {
+            let line = format!("set ip local-reassembly {ip}");
+            config.value(Phase::SETTINGS, &line, "disable", "enable");
+        }
+        if control::is_extended(world, v6) {
+            let line = format!("set ip reassembly extended {ip}");
+            config.value(Phase::SETTINGS, &line, "on", "off");
+        }
+    }
+    for kind in Kind::ALL {
+        write_limits(world, kind, false, config);
+        write_limits(world, kind, true, config);
+        let word = match kind {
+            Kind::Full => "reassembly",
+            Kind::Shallow => "virtual-reassembly",
+        };
+        let all = world.get::<Interfaces>().indices();
+        config.list(Phase::FEATURES, all, move |world, sw_if, lines| {
+            let on = |v6| control::is_enabled(world, sw_if, kind, v6);
+            let what = match (on(false), on(true)) {
+                (false, false) => return,
+                (true, false) => "ip4",
+                (false, true) => "ip6",
+                (true, true) => "on",
+            };
+            let name = world.get::<Interfaces>().word(sw_if);
+            lines.value(&format!("set interface {word} {name}"), what, "off");
+        });
+    }
+}
+
+fn write_limits(world: &World, kind: Kind, v6: bool, config: &mut RunningConfig) {
+    let (now, usual) = (control::settings(world, kind, v6), kind.usual());
+    let values = |s: Settings| {
+        [
+            ("timeout", s.timeout_ms),
+            ("max-reassemblies", s.max_reassemblies),
+            ("max-reassembly-length", s.max_reassembly_length),
+            ("expire-walk-interval", s.expire_walk_interval_ms),
+        ]
+    };
+    let ip = if v6 { "ip6" } else { "ip4" };
+    for ((word, now), (_, usual)) in
+        values(now).into_iter().zip(values(usual)).filter(|(a, b)| a != b)
+    {
+        let line = format!("set {ip}-{}-reassembly {word}", kind.name());
+        config.value(Phase::SETTINGS, &line, now, usual);
+    }
 }

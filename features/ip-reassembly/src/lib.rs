@@ -35,7 +35,6 @@
 
 mod api;
 mod cli;
-mod config;
 pub mod control;
 mod examples;
 mod fragment;
@@ -147,7 +146,7 @@ pub static PLUGIN: Plugin = Plugin {
         net::stage::<Ip6, shallow::Shallow<Ip6, { shallow::OUTPUT }>, shallow::Whole>(),
     ],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,

@@ -44,7 +44,7 @@ fn met_in<F: Net>(world: &World, sw_if: SwIfIndex) -> Option<u32> {
 }
 
 fn binding<F: Net>(world: &World, sw_if: SwIfIndex, from: u32, to: u32) -> (String, String) {
-    let name = quote(&world.get::<Interfaces>().name(sw_if));
+    let name = world.get::<Interfaces>().word(sw_if);
     let line =
         |id| format!("set interface {} table {name} {id}", if F::IS_V6 { "ip6" } else { "ip" });
     (line(to), line(from))
@@ -74,7 +74,7 @@ fn unnumbered(world: &World, config: &mut RunningConfig, together: bool) {
         }
         // The command sets both versions.
         if let Some(lender) = addresses.unnumbered(sw_if) {
-            let (name, lender) = (quote(&interfaces.name(sw_if)), quote(&interfaces.name(lender)));
+            let (name, lender) = (interfaces.word(sw_if), interfaces.word(lender));
             lines.push(
                 format!("set interface unnumbered {name} use {lender}"),
                 format!("set interface unnumbered del {name}"),
@@ -123,17 +123,16 @@ fn links(world: &World, config: &mut RunningConfig) {
     let indices = world.get::<Interfaces>().indices();
     config.list(Phase::FEATURES, indices, |world, sw_if, lines| {
         if world.get::<DirectedBroadcast>().is_on(sw_if) {
-            let name = quote(&world.get::<Interfaces>().name(sw_if));
+            let name = world.get::<Interfaces>().word(sw_if);
             let line = format!("set interface ip directed-broadcast {name}");
-            lines.push(format!("{line} enable"), format!("{line} disable"));
+            lines.value(&line, "enable", "disable");
         }
     });
     let indices = world.get::<Interfaces>().indices();
     config.list(Phase::ADDRESSES, indices, |world, sw_if, lines| {
         if let Some(address) = world.get::<LinkLocals>().is_set(sw_if) {
-            let name = quote(&world.get::<Interfaces>().name(sw_if));
-            let line = format!("set ip6 link-local address {name} {address}");
-            lines.push(line.clone(), format!("{line} del"));
+            let name = world.get::<Interfaces>().word(sw_if);
+            lines.until(format!("set ip6 link-local address {name} {address}"), "del");
         }
     });
 }

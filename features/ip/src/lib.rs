@@ -202,7 +202,7 @@ pub static PLUGIN: Plugin = Plugin {
         },
         Feature { arc: "ip6-multicast", node: "ip6-not-enabled", before: &[], after: &[] },
     ],
-    cli: cli::COMMANDS,
+    cli: self::cli::COMMANDS,
     config: config::write_config,
     examples: examples::EXAMPLES,
     api: api::MODULES,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands: parse, call.
+//! The commands, and the lines that save what they set.
 
 use crate::dad::{Dad, Settings};
 use crate::protocol::Nd;
@@ -8,10 +8,11 @@ use crate::ra::{Advertiser, RaConfig, RaPrefix, domain, usual_lifetime};
 use crate::rd::{Backoff, Receiver};
 use crate::{show, verbs};
 use cli::{Command, Error, Matches, Result};
-use graph::World;
-use net::args::interface;
-use wire::Ip6Prefix;
+use graph::{Phase, RunningConfig, World};
+use net::args::{interface, write_switches};
+use net::{Addresses, Interfaces};
 use wire::nd::PrefixInfo;
+use wire::{Ip6, Ip6Prefix};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Set the contents of router advertisements on an interface; `no' is for all words of the line
@@ -24,24 +25,34 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
      | prefix <prefix:prefix6> [<valid:u32> <preferred:u32>] [infinite] [default] [absolute] \
      [no-advertise] [off-link] [no-autoconfig] [no-onlink]}..." => nd;
     /// Make addresses of the prefixes that routers tell, and a default route
-    "ip6 nd address autoconfig", "<interface:interface> [default-route] [disable]" => autoconfig;
+    "ip6 nd address autoconfig", "<interface:interface> [default-route] [disable]" => |w, m| {
+        let (on, default_route) = (!m.flag("disable"), m.flag("default-route"));
+        w.get::<Receiver>().autoconfig(w, interface(w, m, "interface")?, on, default_route)
+    };
     /// Ask routers for an advertisement: first and longest pause, number, time (seconds; 0: no
     /// limit)
     "ip6 nd router-solicitation",
     "<interface:interface> [stop] [irt <irt:u32>] [mrt <mrt:u32>] [mrc <mrc:u32>] [mrd <mrd:u32>]"
         => solicit;
     /// Answer for a host behind this interface where it is asked for on others
-    "set ip6 nd proxy", "<interface:interface> [del] <host:ip6>" => proxy;
+    "set ip6 nd proxy", "<interface:interface> [del] <host:ip6>" => |w, m| {
+        let (sw_if, host) = (interface(w, m, "interface")?, m.req("host")?);
+        w.get::<Proxies>().set_host(w, sw_if, host, !m.flag("del"))
+    };
     /// Answer on this interface for all that are routed by others
-    "set interface ip6-nd proxy", "<interface:interface> [enable|disable]" => proxy_all;
+    "set interface ip6-nd proxy", "<interface:interface> [enable|disable]"
+        => |w, m| w.get::<Proxies>().enable(w, interface(w, m, "interface")?, !m.flag("disable"));
     /// Send unsolicited neighbour advertisements for our addresses when they come or move
-    "set ip6 nd announce", "<state:on|off>" => set_announce;
+    "set ip6 nd announce", "<state:on|off>" => |w, m| {
+        w.get::<Nd>().set_announces(m.str("state") == "on");
+        Ok(())
+    };
     /// Ask whether somebody has an address before it is used; `link-local': also those made of MAC
     /// addresses
     "set ip6 dad enable",
     "[transmits <transmits:u8>] [delay <delay:f64>] [link-local]" => dad_enable;
     /// Use addresses without asking whether somebody has them
-    "set ip6 dad disable" => dad_disable;
+    "set ip6 dad disable" => |w, _| w.get::<Dad>().set(w, Settings::default());
     /// State of duplicate address detection, and addresses that are still tentative
     "show ip6 dad" => show::dad;
     /// Addresses, groups and router advertisements of interfaces with IPv6
@@ -136,11 +147,6 @@ fn set(c: &mut RaConfig, m: &Matches, on: bool) -> Result<()> {
     Ok(())
 }
 
-fn autoconfig(w: &World, m: &Matches) -> Result<()> {
-    let sw_if = interface(w, m, "interface")?;
-    w.get::<Receiver>().autoconfig(w, sw_if, !m.flag("disable"), m.flag("default-route"))
-}
-
 fn solicit(w: &World, m: &Matches) -> Result<()> {
     let number = |name: &str, usual| Ok::<u32, Error>(m.opt(name)?.unwrap_or(usual));
     let backoff = Backoff {
@@ -149,24 +155,8 @@ fn solicit(w: &World, m: &Matches) -> Result<()> {
         count: number("mrc", 0)?,
         duration: number("mrd", 0)?,
     };
-    w.get::<Receiver>().solicit(
-        w,
-        interface(w, m, "interface")?,
-        (!m.flag("stop")).then_some(backoff),
-    )
-}
-
-fn proxy(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Proxies>().set_host(w, interface(w, m, "interface")?, m.req("host")?, !m.flag("del"))
-}
-
-fn proxy_all(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Proxies>().enable(w, interface(w, m, "interface")?, !m.flag("disable"))
-}
-
-fn set_announce(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Nd>().set_announces(m.str("state") == "on");
-    Ok(())
+    let sw_if = interface(w, m, "interface")?;
+    w.get::<Receiver>().solicit(w, sw_if, (!m.flag("stop")).then_some(backoff))
 }
 
 fn dad_enable(w: &World, m: &Matches) -> Result<()> {
@@ -177,7 +167,122 @@ fn dad_enable(w: &World, m: &Matches) -> Result<()> {
     dad.set(w, Settings { enabled: true, transmits, delay, link_local: m.flag("link-local") })
 }
 
-fn dad_disable(w: &World, _: &Matches) -> Result<()> {
-    let dad = w.get::<Dad>();
-    dad.set(w, Settings::default())
+/// Writes the configuration.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    let (dad, usual) = (world.get::<Dad>().settings(), Settings::default());
+    if dad != usual && dad.enabled {
+        let link_local = if dad.link_local { " link-local" } else { "" };
+        let line = format!(
+            "set ip6 dad enable transmits {} delay {}{link_local}",
+            dad.transmits, dad.delay
+        );
+        config.push(Phase::SETTINGS, line, "set ip6 dad disable");
+    }
+    if world.get::<Nd>().announces() {
+        config.push(Phase::SETTINGS, "set ip6 nd announce on", "set ip6 nd announce off");
+    }
+    let interfaces = world.get::<Interfaces>();
+    config.list(Phase::FEATURES, interfaces.indices(), |world, sw_if, lines| {
+        let link = world.get::<Advertiser>().link(sw_if);
+        let name = world.get::<Interfaces>().word(sw_if);
+        for (set, unset) in advertised(&link.config, world.clock.now()) {
+            let line = |rest: String| format!("ip6 nd {name} {rest}");
+            lines.push(line(set), line(unset));
+        }
+    });
+    config.list(Phase::FEATURES, interfaces.indices(), |world, sw_if, lines| {
+        let (interfaces, link) = (world.get::<Interfaces>(), world.get::<Receiver>().link(sw_if));
+        if !link.autoconfig {
+            return;
+        }
+        let name = interfaces.word(sw_if);
+        let line = format!("ip6 nd address autoconfig {name}");
+        let route = if link.default_route { " default-route" } else { "" };
+        lines.push(format!("{line}{route}"), format!("{line} disable"));
+        let addresses = world.get::<Addresses<Ip6>>();
+        let mut own = addresses.own(sw_if);
+        own.retain(|prefix| !addresses.is_learned(sw_if, *prefix));
+        if own.is_empty() && !addresses.is_enabled(sw_if) {
+            // Autoconfiguration enabled IPv6 here, and an operator disabled it afterwards.
+            let line = format!("disable ip6 interface {name}");
+            lines.push(line.clone(), line);
+        }
+    });
+    let proxies = world.get::<Proxies>();
+    config.list(Phase::FEATURES, proxies.hosts(), |world, (sw_if, ip), lines| {
+        let line = format!("set ip6 nd proxy {}", world.get::<Interfaces>().word(sw_if));
+        lines.push(format!("{line} {ip}"), format!("{line} del {ip}"));
+    });
+    let line = "set interface ip6-nd proxy";
+    write_switches(config, Phase::FEATURES, proxies.enabled(), line, ["enable", "disable"]);
+}
+
+/// The rest of each line that sets, and of the line that resets it.
+fn advertised(c: &RaConfig, now: u64) -> Vec<(String, String)> {
+    let usual = RaConfig::default();
+    let mut lines = Vec::new();
+    if !c.suppress {
+        lines.push(("no ra-suppress".to_string(), "ra-suppress".to_string()));
+    }
+    for (word, on) in [
+        ("ra-managed-config-flag", c.managed),
+        ("ra-other-config-flag", c.other),
+        ("ra-suppress-link-layer", c.no_link),
+        ("ra-send-unicast", c.unicast),
+        ("ra-cease", c.cease),
+    ] {
+        if on {
+            lines.push((word.to_string(), format!("no {word}")));
+        }
+    }
+    // The interval first: the lifetime has to go with it.
+    if (c.max_interval, c.min_interval) != (usual.max_interval, usual.min_interval) {
+        let interval = format!("ra-interval {} {}", c.max_interval, c.min_interval);
+        lines.push((interval, "no ra-interval".into()));
+    }
+    if c.lifetime != usual_lifetime(c.max_interval) {
+        lines.push((format!("ra-lifetime {}", c.lifetime), "no ra-lifetime".into()));
+    }
+    if (c.initial_count, c.initial_interval) != (usual.initial_count, usual.initial_interval) {
+        let initial = format!("ra-initial {} {}", c.initial_count, c.initial_interval);
+        lines.push((initial, "no ra-initial".into()));
+    }
+    if c.hop_limit != usual.hop_limit {
+        lines.push((format!("ra-hop-limit {}", c.hop_limit), "no ra-hop-limit".into()));
+    }
+    for (prefix, p) in &c.prefixes {
+        lines.push((format!("prefix {prefix}{}", words(p, now)), format!("no prefix {prefix}")));
+    }
+    for (server, lifetime) in &c.servers {
+        lines.push((format!("ra-dns {server} lifetime {lifetime}"), format!("no ra-dns {server}")));
+    }
+    for (domain, lifetime) in &c.domains {
+        lines.push((
+            format!("ra-search {domain} lifetime {lifetime}"),
+            format!("no ra-search {domain}"),
+        ));
+    }
+    lines
+}
+
+fn words(p: &RaPrefix, now: u64) -> String {
+    let usual = RaPrefix::default();
+    // An absolute lifetime is written as its remaining seconds.
+    let mut words = match (p.left(p.valid, now), p.left(p.preferred, now)) {
+        (PrefixInfo::INFINITE, PrefixInfo::INFINITE) => " infinite".to_string(),
+        both if both == (usual.valid, usual.preferred) => String::new(),
+        (valid, preferred) => format!(" {valid} {preferred}"),
+    };
+    for (word, on) in [
+        (" absolute", p.since.is_some()),
+        (" no-advertise", p.no_advertise),
+        (" off-link", p.off_link),
+        (" no-autoconfig", p.no_autoconfig),
+        (" no-onlink", p.no_onlink),
+    ] {
+        if on {
+            words += word;
+        }
+    }
+    words
 }

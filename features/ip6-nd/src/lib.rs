@@ -39,7 +39,6 @@ mod api;
 mod check;
 mod cli;
 mod compose;
-mod config;
 mod dad;
 mod due;
 mod examples;
@@ -119,7 +118,7 @@ pub static PLUGIN: Plugin = Plugin {
     }],
     counters: &[resolve::counters::<Nd>()],
     cli: cli::COMMANDS,
-    config: config::write_config,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     transient: &[("ip6 nd router-solicitation", "asks until somebody answers")],
     api: &[api::nd::API, api::dad::API, api::rd::API],

@@ -15,17 +15,10 @@ pub static API: Module<World> = Module::plugin("l3xc", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|_, _: L3xcPluginGetVersion| Ok(L3xcPluginGetVersionReply { major: 1, minor: 0 }));
-    m.call(
-        |w, r: L3xcUpdate| {
-            if r.l3xc.is_ip6 { update::<Ip6>(w, r.l3xc) } else { update::<Ip4>(w, r.l3xc) }
-        },
-    );
+    m.call(|w, r: L3xcUpdate| net::by_version!(r.l3xc.is_ip6, F => update::<F>(w, r.l3xc)));
     m.call(|w, r: L3xcDel| {
         let sw_if = r.sw_if_index.existing(w)?;
-        match r.is_ip6 {
-            true => w.get::<CrossConnects<Ip6>>().delete(w, sw_if),
-            false => w.get::<CrossConnects<Ip4>>().delete(w, sw_if),
-        }
+        net::by_version!(r.is_ip6, F => w.get::<CrossConnects<F>>().delete(w, sw_if))
     });
     m.dump(dump);
 }

@@ -15,7 +15,6 @@
 
 mod api;
 mod cli;
-mod config;
 mod control;
 mod node;
 #[cfg(feature = "tests")]
@@ -56,8 +55,8 @@ pub static PLUGIN: Plugin = Plugin {
         net::stage::<Ip6, node::Input<Ip6>, node::Direct<Ip6>>(),
     ],
     cli: cli::COMMANDS,
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     api: &[api::API],
     unmoved: &[("/err/l3xc-input-*", "features/l3xc/src/tests.rs")],
     ..Plugin::EMPTY

@@ -20,7 +20,9 @@ use wire::{Address, Ip4, Ip6, Prefix};
 pub const API: Module<World> = Module::core("ip", messages);
 
 fn messages(m: &mut Messages<World>) {
-    m.call(add_del);
+    m.call(|w, r: IpMrouteAddDel| {
+        net::by_version!(r.route.prefix.af.is_ip6(), F => change::<F>(w, &r))
+    });
     m.dump(dump);
     m.dump(tables);
     m.dump(signals);
@@ -138,10 +140,6 @@ impl IpMroute {
     }
 }
 
-fn add_del(w: &World, r: IpMrouteAddDel) -> Result<u32> {
-    net::by_version!(r.route.prefix.af.is_ip6(), change(w, &r))
-}
-
 fn change<F: Net>(w: &World, r: &IpMrouteAddDel) -> Result<u32> {
     let table = w.get::<Fib<F>>().find_table(r.route.table_id)?;
     let (group, mfib) = (r.route.prefix.of::<F>()?, w.get::<Mfib<F>>());
@@ -203,7 +201,7 @@ fn walk<F: Net>(w: &World, id: u32) -> Result<Box<dyn Iterator<Item = IpMrouteDe
 }
 
 fn dump(w: &World, r: IpMrouteDump) -> Result<impl Iterator<Item = IpMrouteDetails> + use<>> {
-    if r.table.is_ip6 { walk::<Ip6>(w, r.table.table_id) } else { walk::<Ip4>(w, r.table.table_id) }
+    net::by_version!(r.table.is_ip6, F => walk::<F>(w, r.table.table_id))
 }
 
 fn tables(w: &World, _: IpMtableDump) -> Result<Vec<IpMtableDetails>> {

@@ -12,15 +12,13 @@ use wire::{Ip4, Ip6};
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(update);
     m.stream(get);
-    m.call(|w, _: IpPathMtuReplaceBegin| {
+    m.order(|w, _: IpPathMtuReplaceBegin| {
         w.get::<PathMtus<Ip4>>().replace_begin();
         w.get::<PathMtus<Ip6>>().replace_begin();
-        Ok(())
     });
-    m.call(|w, _: IpPathMtuReplaceEnd| {
+    m.order(|w, _: IpPathMtuReplaceEnd| {
         w.get::<PathMtus<Ip4>>().replace_end();
         w.get::<PathMtus<Ip6>>().replace_end();
-        Ok(())
     });
 }
 

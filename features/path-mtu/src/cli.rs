@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip path-mtu`, `show ip pmtu`.
 
-use cli::{Cell, Command, Error, Matches, Output, Table, Writer};
+use cli::{Cell, Command, Error, Matches, Output};
 use graph::World;
 use net::{LearnedMtu, Net, PathMtus};
 use std::net::IpAddr;
@@ -25,19 +25,16 @@ fn set(w: &World, m: &Matches) -> Result<(), Error> {
 }
 
 fn show(w: &World, _: &Matches) -> Result<Output, Error> {
-    let table = Table::new()
-        .right("Table")
-        .left("Host or next hop")
-        .right("Path MTU")
-        .left("From")
-        .right("Seconds left");
-    let items = all::<Ip4>(w).chain(all::<Ip6>(w));
-    Ok(table.list(items, |w: &World, PathMtu { table, to, mtu, until }, out: &mut Writer| {
-        let left = until.map(|until| until.saturating_sub(w.clock.now()) / 1_000_000_000);
-        let from = if until.is_some() { "learned" } else { "set" };
-        out.row([table.into(), Cell::show(to), u32::from(mtu).into(), from.into(), left.into()]);
-        Ok(())
-    }))
+    Ok(
+        cli::columns!(all::<Ip4>(w).chain(all::<Ip6>(w)), |w: &World, PathMtu { table, to, mtu, until }| {
+            let left = until.map(|until| until.saturating_sub(w.clock.now()) / 1_000_000_000);
+            "Table" right => table,
+            "Host or next hop" => Cell::show(to),
+            "Path MTU" right => u32::from(mtu),
+            "From" => if until.is_some() { "learned" } else { "set" },
+            "Seconds left" right => left,
+        }),
+    )
 }
 
 struct PathMtu {

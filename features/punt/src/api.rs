@@ -20,7 +20,7 @@ pub static MODULES: &[Module<World>] =
 fn messages(m: &mut Messages<World>) {
     m.call(set);
     m.call(register);
-    m.call(deregister);
+    m.call(|w, r: PuntSocketDeregister| control::delete(w, r.punt.key()?, true));
     m.dump(dump);
     m.dump(reasons);
 }
@@ -137,10 +137,6 @@ fn register(w: &World, r: PuntSocketRegister) -> Result<Str<108>> {
     Ok(pathname.into())
 }
 
-fn deregister(w: &World, r: PuntSocketDeregister) -> Result<()> {
-    control::delete(w, r.punt.key()?, true)
-}
-
 fn dump(w: &World, r: PuntSocketDump) -> Result<Vec<PuntSocketDetails>> {
     let all = w.get::<state::Punt>().list().into_iter();
     let details = |(key, destination): (Key, Destination)| match destination {
@@ -163,7 +159,7 @@ fn reasons(w: &World, r: PuntReasonDump) -> Result<Vec<PuntReasonDetails>> {
 fn redirects(m: &mut Messages<World>) {
     m.call(|w, r: IpPuntRedirect| {
         let (v6, nh) = (r.punt.nh.af.is_ip6(), IpAddr::from(r.punt.nh));
-        let rx = rx(w, r.punt.rx_sw_if_index)?;
+        let rx = r.punt.rx_sw_if_index.existing_or_all(w)?;
         if r.is_add {
             add(w, v6, rx, r.punt.tx_sw_if_index, nh)
         } else {
@@ -171,7 +167,7 @@ fn redirects(m: &mut Messages<World>) {
         }
     });
     m.call(|w, r: AddDelIpPuntRedirectV2| {
-        let (v6, rx) = (r.punt.af.is_ip6(), rx(w, r.punt.rx_sw_if_index)?);
+        let (v6, rx) = (r.punt.af.is_ip6(), r.punt.rx_sw_if_index.existing_or_all(w)?);
         match &r.punt.paths[..] {
             _ if !r.is_add => redirect::delete(w, v6, rx),
             [] => redirect::add(w, v6, rx, None),
@@ -198,11 +194,6 @@ fn redirects(m: &mut Messages<World>) {
 
 type RedirectEntry = (Option<SwIfIndex>, redirect::Redirect);
 
-/// Returns the interface of a redirect; `None` for all.
-fn rx(w: &World, sw_if: InterfaceIndex) -> Result<Option<SwIfIndex>> {
-    sw_if.existing_or_all(w)
-}
-
 fn add(
     w: &World,
     v6: bool,
@@ -219,17 +210,13 @@ fn list(w: &World, v6: bool, only: InterfaceIndex) -> Result<Vec<RedirectEntry>>
     Ok(all.filter(|(rx, _)| only.is_none() || *rx == only).collect())
 }
 
-fn index(rx: Option<SwIfIndex>) -> InterfaceIndex {
-    rx.map_or(InterfaceIndex::NONE, InterfaceIndex::from)
-}
-
 fn old_form(v6: bool, rx: Option<SwIfIndex>, redirect: redirect::Redirect) -> PuntRedirect {
     let nexthop = redirect.via.and_then(|via| via.nexthop);
     let nh =
         nexthop.map_or_else(|| Address { af: family(v6), ..Address::default() }, Address::from);
     PuntRedirect {
-        rx_sw_if_index: index(rx),
-        tx_sw_if_index: index(redirect.via.map(|via| via.tx)),
+        rx_sw_if_index: rx.into(),
+        tx_sw_if_index: redirect.via.map(|via| via.tx).into(),
         nh,
     }
 }
@@ -253,7 +240,7 @@ fn new_form(
         }
     };
     PuntRedirectV2 {
-        rx_sw_if_index: index(rx),
+        rx_sw_if_index: rx.into(),
         af,
         paths: redirect.via.map(path).into_iter().collect(),
     }

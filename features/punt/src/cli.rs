@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands: parse, call, print.
+//! The commands, and the lines that save what they set.
 
-use crate::config::describe;
 use crate::control;
-use crate::redirect;
+use crate::redirect::{self, RedirectTable, Via};
 use crate::state::{Destination, Key, Punt};
-use cli::{Cell, Command, Error, Matches, Output, Result, Table, Writer, retval};
-use graph::World;
+use cli::{Cell, Command, Error, Matches, Output, Result, Table, quote, retval};
+use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
 use net::args::{given_interface, interface};
 use std::net::IpAddr;
@@ -25,15 +24,15 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Punt packets to a client's socket no longer
     "punt socket deregister",
     "{exception <reason:word> | ([ipv4|ip4|ipv6|ip6] [udp|tcp|protocol] {all|<number:u16>})}"
-        => deregister;
+        => |w, m| control::delete(w, key(w, m)?, true);
     /// Sockets of clients, and what is punted to them
     "show punt socket registrations", "[l4|ip|exception]" => sockets;
     /// Sockets of clients that take reasons
-    "show punt client" => clients;
+    "show punt client" => |w, _| registrations(w, |key, _| matches!(key, Key::Reason(_)));
     /// Reasons that packets are punted for
     "show punt reasons" => reasons;
     /// All that is punted, and where to
-    "show punt db" => db;
+    "show punt db" => |w, _| registrations(w, |_, _| true);
     /// Packets that were punted, by reason, and those to and from clients
     "show punt stats" => stats;
     /// Send what is punted to another router
@@ -70,11 +69,10 @@ fn key(w: &World, m: &Matches) -> Result<Key> {
 fn set(w: &World, m: &Matches) -> Result<()> {
     let key = key(w, m)?;
     if m.flag("del") {
-        control::delete(w, key, false)?
+        control::delete(w, key, false)
     } else {
-        control::add(w, key, Destination::Punt)?
+        control::add(w, key, Destination::Punt)
     }
-    Ok(())
 }
 
 fn register(w: &World, m: &Matches) -> Result<()> {
@@ -84,29 +82,19 @@ fn register(w: &World, m: &Matches) -> Result<()> {
     Ok(())
 }
 
-fn deregister(w: &World, m: &Matches) -> Result<()> {
-    control::delete(w, key(w, m)?, true)
-}
-
 /// Lists the punted packets that `which` selects, and their destinations.
 fn registrations(
     w: &World,
     which: impl Fn(&Key, &Destination) -> bool + 'static,
 ) -> Result<Output> {
-    let table = Table::new().left("what").left("to");
-    Ok(table.list(
-        w.get::<Punt>().list(),
-        move |w: &World, (key, destination), out: &mut Writer| {
-            if which(&key, &destination) {
-                let to = match destination {
-                    Destination::Punt => "punt".to_string(),
-                    Destination::Socket(path) => path.display().to_string(),
-                };
-                out.row([describe(w, key).into(), to.into()]);
-            }
-            Ok(())
+    Ok(cli::columns!(w.get::<Punt>().list(), |w: &World, (key, destination)| {
+        let wanted = which(&key, &destination).then_some(destination)?;
+        "what" => describe(w, key),
+        "to" => match wanted {
+            Destination::Punt => "punt".to_string(),
+            Destination::Socket(path) => path.display().to_string(),
         },
-    ))
+    }))
 }
 
 fn sockets(w: &World, m: &Matches) -> Result<Output> {
@@ -121,20 +109,12 @@ fn sockets(w: &World, m: &Matches) -> Result<Output> {
     })
 }
 
-fn clients(w: &World, _: &Matches) -> Result<Output> {
-    registrations(w, |key, _| matches!(key, Key::Reason(_)))
-}
-
-fn db(w: &World, _: &Matches) -> Result<Output> {
-    registrations(w, |_, _| true)
-}
-
 fn reasons(w: &World, _: &Matches) -> Result<Output> {
-    let mut table = Table::new().right("id").left("name").left("text");
-    for reason in crate::reasons(w) {
-        table.row([reason.id.into(), reason.name.into(), reason.text.into()]);
-    }
-    Ok(table.into())
+    Ok(cli::columns!(crate::reasons(w), |_: &World, reason| {
+        "id" right => reason.id,
+        "name" => reason.name,
+        "text" => reason.text,
+    }))
 }
 
 fn stats(w: &World, _: &Matches) -> Result<Output> {
@@ -165,21 +145,66 @@ fn set_redirect(w: &World, m: &Matches, v6: bool) -> Result<()> {
         return Err(Error::parse("expected `via' and where punted packets are sent"));
     }
     let nexthop: Option<IpAddr> = m.opt("nexthop")?;
-    redirect::add(w, v6, rx, Some(redirect::Via { tx: interface(w, m, "out")?, nexthop }))
+    redirect::add(w, v6, rx, Some(Via { tx: interface(w, m, "out")?, nexthop }))
 }
 
 fn redirects(w: &World, v6: bool) -> Result<Output> {
-    let table = Table::new().left("rx").left("via").left("interface");
-    Ok(table.list(
-        w.get::<redirect::RedirectTable>().list(v6),
-        |w: &World, (rx, redirect), out: &mut Writer| {
-            let name = |sw_if| w.get::<Interfaces>().name(sw_if);
-            out.row([
-                rx.map_or("all".into(), |sw_if| name(sw_if).into()),
-                redirect.via.and_then(|via| via.nexthop).map_or_else(Cell::empty, Cell::show),
-                redirect.via.map_or("drop".into(), |via| name(via.tx).into()),
-            ]);
-            Ok(())
-        },
-    ))
+    Ok(cli::columns!(w.get::<RedirectTable>().list(v6), |w: &World, (rx, redirect)| {
+        let name = |sw_if| w.get::<Interfaces>().name(sw_if);
+        "rx" => rx.map_or("all".into(), name),
+        "via" => redirect.via.and_then(|via| via.nexthop).map_or_else(Cell::empty, Cell::show),
+        "interface" => redirect.via.map_or("drop".into(), |via| name(via.tx)),
+    }))
+}
+
+/// Writes the punt registrations and redirects.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    config.list(Phase::FEATURES, world.get::<Punt>().list(), |world, (key, destination), lines| {
+        let what = describe(world, key);
+        let (text, undo) = match destination {
+            Destination::Punt => {
+                let (ip, rest) = what.split_once(' ').unwrap_or((&what, ""));
+                let (kind, number) = rest.split_once(' ').unwrap_or((rest, ""));
+                (
+                    format!("set punt {ip} {kind} {number}"),
+                    format!("set punt {ip} {kind} del {number}"),
+                )
+            }
+            Destination::Socket(path) => (
+                format!("punt socket register {what} socket {}", quote(&path.to_string_lossy())),
+                format!("punt socket deregister {what}"),
+            ),
+        };
+        lines.push(text, undo);
+    });
+    for (ip, v6) in [("ip", false), ("ip6", true)] {
+        let redirects = world.get::<RedirectTable>().list(v6);
+        config.list(Phase::FEATURES, redirects, move |world, (rx, redirect), lines| {
+            let name = |sw_if| world.get::<Interfaces>().word(sw_if);
+            let rx = rx.map_or("all".to_string(), name);
+            let via = match redirect.via {
+                Some(Via { tx, nexthop: Some(addr) }) => format!("{addr} {}", name(tx)),
+                Some(Via { tx, nexthop: None }) => name(tx),
+                None => "drop".into(),
+            };
+            let line = format!("{ip} punt redirect");
+            let add = format!("{line} add rx {rx} via {via}");
+            lines.push(add, format!("{line} del rx {rx}"));
+        });
+    }
+}
+
+/// Returns the packets of a registration as in commands.
+pub fn describe(world: &World, key: Key) -> String {
+    let ip = |v6| if v6 { "ipv6" } else { "ipv4" };
+    let number = |port: Option<u16>| port.map_or("all".to_string(), |port| port.to_string());
+    match key {
+        Key::Udp { v6, port } => format!("{} udp {}", ip(v6), number(port)),
+        Key::Tcp { v6, port } => format!("{} tcp {}", ip(v6), number(port)),
+        Key::Protocol { v6, protocol } => format!("{} protocol {protocol}", ip(v6)),
+        Key::Reason(id) => {
+            let reason = crate::reasons(world).into_iter().find(|reason| reason.id == id);
+            format!("exception {}", reason.map_or(id.to_string(), |reason| reason.name))
+        }
+    }
 }

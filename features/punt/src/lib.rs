@@ -34,7 +34,6 @@
 
 mod api;
 mod cli;
-mod config;
 pub mod control;
 mod dispatch;
 mod esp;
@@ -48,7 +47,7 @@ mod state;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use config::describe;
+pub use self::cli::describe;
 pub use reasons::{Reason, name_reason, reasons, set_client};
 pub use redirect::Redirect;
 pub use socket::serve;
@@ -104,7 +103,7 @@ pub static PLUGIN: Plugin = Plugin {
         Feature { arc: "ip6-punt", node: "ip6-punt-redirect", before: &[], after: &[] },
     ],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
+    config: self::cli::write_config,
     examples: examples::EXAMPLES,
     transient: &[
         ("ip punt policer", "is refused: policers aren't built yet"),

@@ -14,7 +14,6 @@
 
 mod api;
 mod cli;
-mod config;
 pub mod control;
 mod node;
 #[cfg(feature = "tests")]
@@ -50,8 +49,8 @@ pub static PLUGIN: Plugin = Plugin {
         },
     ],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     api: &[api::API],
     unmoved: &[("/err/stn-*-punt/*", "features/stn/src/tests.rs")],
     ..Plugin::EMPTY

@@ -14,11 +14,12 @@ pub static API: Module<World> = Module::plugin("svs", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(|_, _: SvsPluginGetVersion| Ok(SvsPluginGetVersionReply { major: 1, minor: 0 }));
-    m.call(
-        |w, r: SvsTableAddDel| {
-            if r.af.is_ip6() { table::<Ip6>(w, &r) } else { table::<Ip4>(w, &r) }
-        },
-    );
+    m.call(|w, r: SvsTableAddDel| {
+        net::by_version!(r.af.is_ip6(), F => {
+            let svs = w.get::<Svs<F>>();
+            if r.is_add { svs.add_table(w, r.table_id) } else { svs.delete_table(w, r.table_id) }
+        })
+    });
     m.call(|w, r: SvsRouteAddDel| match r.prefix.of::<Ip4>()? {
         Some(prefix) => route::<Ip4>(w, &r, prefix),
         None => match r.prefix.of::<Ip6>()? {
@@ -26,11 +27,13 @@ fn messages(m: &mut Messages<World>) {
             None => Ok(()),
         },
     });
-    m.call(
-        |w, r: SvsEnableDisable| {
-            if r.af.is_ip6() { enable::<Ip6>(w, &r) } else { enable::<Ip4>(w, &r) }
-        },
-    );
+    m.call(|w, r: SvsEnableDisable| {
+        let sw_if = r.sw_if_index.existing(w)?;
+        net::by_version!(r.af.is_ip6(), F => match r.is_enable {
+            true => w.get::<Svs<F>>().enable(w, sw_if, r.table_id),
+            false => w.get::<Svs<F>>().disable(w, sw_if, r.table_id),
+        })
+    });
     m.dump(|w, _: SvsDump| {
         let mut all = details::<Ip4>(w, AddressFamily::Ip4);
         all.extend(details::<Ip6>(w, AddressFamily::Ip6));
@@ -55,24 +58,11 @@ msg::messages! {
     SvsDetails,
 }
 
-fn table<F: Net>(w: &World, r: &SvsTableAddDel) -> Result<()> {
-    let svs = w.get::<Svs<F>>();
-    if r.is_add { svs.add_table(w, r.table_id) } else { svs.delete_table(w, r.table_id) }
-}
-
 fn route<F: Net>(w: &World, r: &SvsRouteAddDel, prefix: wire::Prefix<F::Addr>) -> Result<()> {
     let svs = w.get::<Svs<F>>();
     match r.is_add {
         true => svs.add_route(w, r.table_id, prefix, r.source_table_id),
         false => svs.delete_route(w, r.table_id, prefix),
-    }
-}
-
-fn enable<F: Net>(w: &World, r: &SvsEnableDisable) -> Result<()> {
-    let (svs, sw_if) = (w.get::<Svs<F>>(), r.sw_if_index.existing(w)?);
-    match r.is_enable {
-        true => svs.enable(w, sw_if, r.table_id),
-        false => svs.disable(w, sw_if, r.table_id),
     }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands: parse, call, print.
+//! The commands, and the lines that save what they set.
 
 use crate::control::Svs;
 use cli::{Command, Error, Matches, Output, Result, Table, Writer};
-use graph::{SwIfIndex, World};
+use graph::{Phase, RunningConfig, Script, SwIfIndex, World};
+use net::args::interface;
 use net::{Interfaces, Net};
 use std::net::IpAddr;
 use wire::{Address, Ip4, Ip6, Prefix};
@@ -22,11 +23,11 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
 };
 
 fn table(w: &World, m: &Matches) -> Result<()> {
-    fn set<F: Net>(w: &World, m: &Matches) -> Result<()> {
-        let (svs, id) = (w.get::<Svs<F>>(), m.req("table")?);
-        if m.flag("delete") { svs.delete_table(w, id) } else { svs.add_table(w, id) }
-    }
-    let done = if m.flag("ip6") { set::<Ip6>(w, m) } else { set::<Ip4>(w, m) };
+    let (id, del) = (m.req("table")?, m.flag("delete"));
+    let done = net::by_version!(m.flag("ip6"), F => {
+        let svs = w.get::<Svs<F>>();
+        if del { svs.delete_table(w, id) } else { svs.add_table(w, id) }
+    });
     done.map_err(m.at("table"))
 }
 
@@ -53,12 +54,11 @@ fn prefix<A: Address>(m: &Matches, addr: A, len: u8) -> Result<Prefix<A>> {
 }
 
 fn enable(w: &World, m: &Matches) -> Result<()> {
-    fn set<F: Net>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<()> {
-        let (svs, id) = (w.get::<Svs<F>>(), m.req("table")?);
-        if m.flag("disable") { svs.disable(w, sw_if, id) } else { svs.enable(w, sw_if, id) }
-    }
-    let sw_if = net::args::interface(w, m, "interface")?;
-    let done = if m.flag("ip6") { set::<Ip6>(w, m, sw_if) } else { set::<Ip4>(w, m, sw_if) };
+    let (sw_if, id, off) = (interface(w, m, "interface")?, m.req("table")?, m.flag("disable"));
+    let done = net::by_version!(m.flag("ip6"), F => {
+        let svs = w.get::<Svs<F>>();
+        if off { svs.disable(w, sw_if, id) } else { svs.enable(w, sw_if, id) }
+    });
     done.map_err(m.at("table"))
 }
 
@@ -113,4 +113,54 @@ fn show(w: &World, _: &Matches) -> Result<Output> {
         }
         Ok(())
     }))
+}
+
+/// Tables of sources and their routes, which lead to tables only.
+pub const TABLES: Phase =
+    Phase { name: "tables of sources", after: &["tables"], before: &["interfaces"] };
+
+/// Commands that set what is kept here, for the tests that save and restore it.
+pub const EXAMPLES: &[Script] = &[Script::here(
+    "tables by source",
+    "create loopback interface
+     create loopback interface
+     ip table add 7
+     ip6 table add 7
+     svs table add ip4 table-id 70
+     svs table add ip6 table-id 70
+     svs table add ip4 table-id 71
+     svs table add ip4 table-id 72
+     svs table delete ip4 table-id 72
+     svs route add 10.0.0.0/8 table-id 70 src-table-id 7
+     svs route add 10.1.0.0/16 table-id 70 src-table-id 0
+     svs route add 10.2.0.0/16 table-id 70 src-table-id 7
+     svs route delete 10.2.0.0/16 table-id 70
+     svs route add 2001:db8::/32 table-id 70 src-table-id 7
+     svs enable ip4 table-id 70 loop0
+     svs enable ip6 table-id 70 loop0
+     svs enable ip4 table-id 71 loop1
+     svs enable disable ip4 table-id 71 loop1",
+)];
+
+/// Writes tables, routes and interfaces.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    write::<Ip4>(world, config);
+    write::<Ip6>(world, config);
+}
+
+fn write<F: Net>(world: &World, config: &mut RunningConfig) {
+    let svs = world.get::<Svs<F>>();
+    config.list(TABLES, svs.tables(), |_, id, lines| {
+        let line = |verb| format!("svs table {verb} {} table-id {id}", F::NAME);
+        lines.push(line("add"), line("delete"));
+    });
+    config.list(TABLES, svs.routes(), |_, (id, prefix, to), lines| {
+        let line = |verb| format!("svs route {verb} {prefix} table-id {id}");
+        lines.push(format!("{} src-table-id {to}", line("add")), line("delete"));
+    });
+    config.list(Phase::FEATURES, svs.interfaces(), |world, (sw_if, id), lines| {
+        let name = world.get::<Interfaces>().word(sw_if);
+        let line = |verb| format!("svs enable {verb} {} table-id {id} {name}", F::NAME);
+        lines.push(line("enable"), line("disable"));
+    });
 }

@@ -16,7 +16,6 @@
 
 mod api;
 mod cli;
-mod config;
 pub mod control;
 mod node;
 #[cfg(feature = "tests")]
@@ -57,9 +56,9 @@ pub static PLUGIN: Plugin = Plugin {
         },
     ],
     cli: self::cli::COMMANDS,
-    phases: &[config::TABLES],
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    phases: &[self::cli::TABLES],
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     api: &[api::API],
     ..Plugin::EMPTY
 };

@@ -2,7 +2,7 @@
 //! The commands.
 
 use crate::control::{Endpoint, Teib};
-use cli::{Command, Matches, Output, Result, Table, Writer, retval};
+use cli::{Command, Matches, Output, Result, retval};
 use graph::World;
 use net::Interfaces;
 use net::args::interface;
@@ -13,7 +13,8 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "(<interface:interface> {peer <peer:ip>} {nh <nexthop:ip>} [nh-table-id <table:u32>])"
         => create;
     /// Forget where an interface's peer is
-    "delete teib", "(<interface:interface> {peer <peer:ip>})" => delete;
+    "delete teib", "(<interface:interface> {peer <peer:ip>})"
+        => |w, m| w.get::<Teib>().remove(w, interface(w, m, "interface")?, m.req("peer")?);
     /// Where peers of interfaces are
     "show teib" => show;
 };
@@ -24,20 +25,11 @@ fn create(w: &World, m: &Matches) -> Result<()> {
     done.map_err(|e| if e.is(retval::NO_SUCH_FIB) { e.at(m.span("table")) } else { e })
 }
 
-fn delete(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Teib>().remove(w, interface(w, m, "interface")?, m.req("peer")?)
-}
-
 fn show(w: &World, _: &Matches) -> Result<Output> {
-    let table = Table::new().left("interface").left("peer").left("next hop").right("table");
-    Ok(table.list(w.get::<Teib>().list(), |w: &World, (sw_if, peer, to), out: &mut Writer| {
-        let name = w.get::<Interfaces>().name(sw_if);
-        out.row([
-            name.into(),
-            peer.to_string().into(),
-            to.nexthop.to_string().into(),
-            to.table.into(),
-        ]);
-        Ok(())
+    Ok(cli::columns!(w.get::<Teib>().list(), |w: &World, (sw_if, peer, to)| {
+        "interface" => w.get::<Interfaces>().name(sw_if),
+        "peer" => peer.to_string(),
+        "next hop" => to.nexthop.to_string(),
+        "table" right => to.table,
     }))
 }

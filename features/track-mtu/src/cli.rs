@@ -2,8 +2,8 @@
 //! `show tunnel mtu`.
 
 use crate::tracked::{Mtu, TrackedMtus};
-use cli::{Cell, Command, Error, Matches, Output, Table, Writer};
-use graph::{SwIfIndex, World};
+use cli::{Cell, Command, Error, Matches, Output};
+use graph::World;
 use net::Interfaces;
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
@@ -12,21 +12,13 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
 };
 
 fn show(w: &World, _: &Matches) -> Result<Output, Error> {
-    let table = Table::new().left("Interface").left("Other end").right("Egress").right("Path");
-    let table = table.right("Overhead").right("MTU");
-    let all = w.get::<TrackedMtus>().interfaces();
-    Ok(table.list(all, |w: &World, sw_if: SwIfIndex, out: &mut Writer| {
-        let Some((outer, mtu)) = w.get::<TrackedMtus>().get(w, sw_if) else { return Ok(()) };
-        let Mtu { egress, path, limit } = mtu;
-        let name = w.get::<Interfaces>().name(sw_if);
-        out.row([
-            name.as_str().into(),
-            Cell::show(outer.remote),
-            egress.map(u32::from).into(),
-            path.map(u32::from).into(),
-            u32::from(outer.overhead).into(),
-            limit.map(u32::from).into(),
-        ]);
-        Ok(())
+    Ok(cli::columns!(w.get::<TrackedMtus>().interfaces(), |w: &World, sw_if| {
+        let (outer, Mtu { egress, path, limit }) = w.get::<TrackedMtus>().get(w, sw_if)?;
+        "Interface" => w.get::<Interfaces>().name(sw_if),
+        "Other end" => Cell::show(outer.remote),
+        "Egress" right => egress.map(u32::from),
+        "Path" right => path.map(u32::from),
+        "Overhead" right => u32::from(outer.overhead),
+        "MTU" right => limit.map(u32::from),
     }))
 }

@@ -5,16 +5,13 @@ use cli::Result;
 use graph::World;
 use msg::Messages;
 use net::api::AddressFamily;
-use net::{Fib, FlowHash, FlowRouterId, Net};
+use net::{Fib, FlowHash, FlowRouterId};
 
 pub(super) fn messages(m: &mut Messages<World>) {
     m.call(set_fields);
     m.call(|w, r: SetIpFlowHashV2| set(w, r.table_id, r.af.is_ip6(), r.flow_hash_config.0));
     m.call(|w, r: SetIpFlowHashV3| set(w, r.table_id, r.af.is_ip6(), r.flow_hash_config.0));
-    m.call(|w, r: SetIpFlowHashRouterId| {
-        w.get::<FlowRouterId>().set(r.router_id);
-        Ok(())
-    });
+    m.order(|w, r: SetIpFlowHashRouterId| w.get::<FlowRouterId>().set(r.router_id));
 }
 
 msg::messages! {
@@ -39,10 +36,8 @@ fn set_fields(w: &World, r: SetIpFlowHash) -> Result<()> {
 }
 
 fn set(w: &World, table_id: u32, is_ip6: bool, bits: u32) -> Result<()> {
-    net::by_version!(is_ip6, set_of(w, table_id, bits))
-}
-
-fn set_of<F: Net>(w: &World, table_id: u32, bits: u32) -> Result<()> {
-    let fib = w.get::<Fib<F>>();
-    fib.set_flow_hash(fib.find_table(table_id)?, FlowHash::from_api(bits)?)
+    net::by_version!(is_ip6, F => {
+        let fib = w.get::<Fib<F>>();
+        fib.set_flow_hash(fib.find_table(table_id)?, FlowHash::from_api(bits)?)
+    })
 }

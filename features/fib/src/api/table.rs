@@ -5,7 +5,6 @@ use super::again;
 use cli::Result;
 use graph::World;
 use msg::{Messages, retval};
-use net::fib::TableInfo;
 use net::{Fib, Net, Source};
 use wire::{Ip4, Ip6};
 
@@ -44,72 +43,53 @@ msg::messages! {
 }
 
 fn add_del(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
-    net::by_version!(table.is_ip6, add_del_of(w, is_add, table))
-}
-
-fn add_del_of<F: Net>(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
-    match (table.table_id, is_add) {
+    net::by_version!(table.is_ip6, F => match (table.table_id, is_add) {
         (0, _) => Ok(()),
         (id, true) => {
             w.get::<Fib<F>>().add_table(w, id, table.name.as_str(), Source::Api).map(drop)
         }
-        (id, false) => again(
-            w.get::<Fib<F>>().delete_table(w, id, Source::Api).map(drop),
-            retval::NO_SUCH_FIB,
-            (),
-        ),
-    }
+        (id, false) => {
+            let deleted = w.get::<Fib<F>>().delete_table(w, id, Source::Api).map(drop);
+            again(deleted, retval::NO_SUCH_FIB, ())
+        }
+    })
 }
 
 fn allocate(w: &World, r: IpTableAllocate) -> Result<IpTable> {
     let mut table = r.table;
     if table.table_id == u32::MAX {
-        table.table_id = net::by_version!(table.is_ip6, free_id(w));
+        table.table_id = net::by_version!(table.is_ip6, F => w.get::<Fib<F>>().free_table_id());
     }
     add_del(w, true, &table)?;
     Ok(table)
 }
 
-fn free_id<F: Net>(w: &World) -> u32 {
-    w.get::<Fib<F>>().free_table_id()
-}
-
 fn dump(w: &World, _: IpTableDump) -> Result<Vec<IpTableDetails>> {
-    Ok([all::<Ip4>(w), all::<Ip6>(w)]
-        .concat()
-        .into_iter()
-        .map(|table| IpTableDetails { table })
-        .collect())
-}
-
-fn all<F: Net>(w: &World) -> Vec<IpTable> {
-    let table = |t: TableInfo| IpTable { table_id: t.id, is_ip6: F::IS_V6, name: t.name.into() };
-    w.get::<Fib<F>>().list_tables().into_iter().map(table).collect()
+    fn of<F: Net>(w: &World) -> impl Iterator<Item = IpTableDetails> {
+        w.get::<Fib<F>>().list_tables().into_iter().map(|t| IpTableDetails {
+            table: IpTable { table_id: t.id, is_ip6: F::IS_V6, name: t.name.into() },
+        })
+    }
+    Ok(of::<Ip4>(w).chain(of::<Ip6>(w)).collect())
 }
 
 fn flush(w: &World, r: IpTableFlush) -> Result<()> {
-    net::by_version!(r.table.is_ip6, flush_of(w, r.table.table_id))
-}
-
-fn flush_of<F: Net>(w: &World, id: u32) -> Result<()> {
-    let fib = w.get::<Fib<F>>();
-    fib.flush(w, fib.find_table(id)?, Source::Api).map(drop)
+    net::by_version!(r.table.is_ip6, F => {
+        let fib = w.get::<Fib<F>>();
+        fib.flush(w, fib.find_table(r.table.table_id)?, Source::Api).map(drop)
+    })
 }
 
 fn replace_begin(w: &World, r: IpTableReplaceBegin) -> Result<()> {
-    net::by_version!(r.table.is_ip6, replace_begin_of(w, r.table.table_id))
-}
-
-fn replace_begin_of<F: Net>(w: &World, id: u32) -> Result<()> {
-    let fib = w.get::<Fib<F>>();
-    fib.replace_begin(fib.find_table(id)?, Source::Api)
+    net::by_version!(r.table.is_ip6, F => {
+        let fib = w.get::<Fib<F>>();
+        fib.replace_begin(fib.find_table(r.table.table_id)?, Source::Api)
+    })
 }
 
 fn replace_end(w: &World, r: IpTableReplaceEnd) -> Result<()> {
-    net::by_version!(r.table.is_ip6, replace_end_of(w, r.table.table_id))
-}
-
-fn replace_end_of<F: Net>(w: &World, id: u32) -> Result<()> {
-    let fib = w.get::<Fib<F>>();
-    fib.replace_end(w, fib.find_table(id)?, Source::Api).map(drop)
+    net::by_version!(r.table.is_ip6, F => {
+        let fib = w.get::<Fib<F>>();
+        fib.replace_end(w, fib.find_table(r.table.table_id)?, Source::Api).map(drop)
+    })
 }

@@ -3,7 +3,7 @@
 
 use super::adjacency::{describe, next_number, write_adjacency};
 use crate::walk::{prefixes, routes};
-use cli::{Cell, Error, Matches, Output, Table, Writer, retval};
+use cli::{Cell, Error, Matches, Output, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::args::{given_interface, other_version, prefix, table as table_of};
 use net::fib::{RouteInfo, TableInfo};
@@ -13,26 +13,21 @@ use net::{
 };
 use serde_json::json;
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Ip6, Prefix};
 
 pub fn tables<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let only: Option<u32> = m.opt("table")?;
-    let table = Table::new()
-        .right("Table")
-        .left("Name")
-        .right("FIB index")
-        .right("Routes")
-        .left("Flow hash");
     let fib = w.get::<Fib<F>>();
-    Ok(table.list(fib.list_tables(), move |_: &World, t: TableInfo, out: &mut Writer| {
-        if only.is_none_or(|only| only == t.id) {
-            let hash = flow(&fib, t.index);
-            let hash = Cell::new(hash.join(" "), hash);
-            out.row([t.id.into(), t.name.into(), t.index.0.into(), Cell::from(t.routes), hash]);
-        }
-        Ok(())
+    Ok(cli::columns!(fib.list_tables(), |_: &World, t| {
+        let t = Some(t).filter(|t| only.is_none_or(|only| only == t.id))?;
+        let hash = flow(&fib, t.index);
+        "Table" right => t.id,
+        "Name" => t.name,
+        "FIB index" right => t.index.0,
+        "Routes" right => t.routes,
+        "Flow hash" => Cell::new(hash.join(" "), hash),
     }))
 }
 
@@ -99,55 +94,23 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let detailed = detailed || only.is_some();
     let of = fib.clone();
     let parts = chosen.into_iter().flat_map(move |table| {
-        let parts: Box<dyn Iterator<Item = Part<F>>> = match only.take() {
-            Some(route) => Box::new([Part::Route(route)].into_iter()),
-            None if summary => {
-                let some = prefixes(&of, table.index).map(move |some| within::<F>(some, inside));
-                Box::new(some.map(Part::Prefixes).chain([Part::Lengths]))
-            }
-            None => Box::new(within_table(&of, table.index, inside).map(move |route| {
-                let route = route.filter(|route| via.is_none_or(|via| leads_to(route, via)));
-                route.map_or(Part::None, Part::Route)
-            })),
-        };
-        [Part::Table(table)].into_iter().chain(parts).chain([Part::End])
+        let (index, wanted) = (table.index, Wanted { only: only.take(), summary, inside, via });
+        parts(&of, table, index, wanted)
     });
-    let (mut index, mut lengths) = (TableIndex::DEFAULT, [0usize; 129]);
-    Ok(Output::list(parts, move |w: &World, part: Part<F>, out: &mut Writer| {
-        match part {
-            Part::Table(table) => {
-                index = table.index;
-                out.text(|text| *text += &head(w, &fib, &table));
-                out.object();
-                out.field("table", table.id);
-                out.field("fib_index", index.0);
-                out.field("flow_hash", flow(&fib, index));
-                out.field("flow_router_id", w.get::<FlowRouterId>().get());
-                out.object_in("locks");
-                for (name, count) in locks(w, &fib, &table) {
-                    let name = name.to_lowercase().replace('-', "_");
-                    out.field(&name, count);
-                }
-                out.end();
-                out.array("routes");
-            }
-            Part::Route(route) => {
-                out.text(|text| {
-                    if detailed { detail(w, &route, index, text) } else { brief(w, &route, text) }
-                });
-                write_route(w, &route, out);
-            }
-            Part::Prefixes(some) => {
-                some.iter().for_each(|prefix| lengths[usize::from(prefix.len())] += 1)
-            }
-            Part::Lengths => write_lengths(std::mem::replace(&mut lengths, [0; 129]), out),
-            Part::None => {}
-            Part::End => {
-                out.end();
-                out.end();
-            }
+    Ok(write_parts(parts, detailed, move |w, table: TableInfo, out| {
+        out.text(|text| *text += &head(w, &fib, &table));
+        out.object();
+        out.field("table", table.id);
+        out.field("fib_index", table.index.0);
+        out.field("flow_hash", flow(&fib, table.index));
+        out.field("flow_router_id", w.get::<FlowRouterId>().get());
+        out.object_in("locks");
+        for (name, count) in locks(w, &fib, &table) {
+            let name = name.to_lowercase().replace('-', "_");
+            out.field(&name, count);
         }
-        Ok(())
+        out.end();
+        table.index
     }))
 }
 
@@ -207,9 +170,9 @@ fn lookup_memory<F: Net>(_: &World, fib: Arc<Fib<F>>, chosen: Vec<TableInfo>) ->
     })
 }
 
-/// Part of the output of `show ip fib`.
-enum Part<F: Net> {
-    Table(TableInfo),
+/// Part of the output about a table, which `H` describes.
+enum Part<F: Net, H> {
+    Head(H),
     Route(RouteInfo<F>),
     /// Some prefixes, which are counted by length.
     Prefixes(Vec<Prefix<F::Addr>>),
@@ -219,15 +182,75 @@ enum Part<F: Net> {
     End,
 }
 
+/// The routes of a table that are wanted.
+struct Wanted<F: Net> {
+    /// This one alone.
+    only: Option<RouteInfo<F>>,
+    /// Only their numbers by length.
+    summary: bool,
+    /// Those that this prefix covers.
+    inside: Option<Prefix<F::Addr>>,
+    /// Those that lead to this next hop.
+    via: Option<IpAddr>,
+}
+
+/// The parts of a table.
+fn parts<F: Net, H: 'static>(
+    fib: &Arc<Fib<F>>,
+    head: H,
+    table: TableIndex,
+    wanted: Wanted<F>,
+) -> impl Iterator<Item = Part<F, H>> + use<F, H> {
+    let Wanted { only, summary, inside, via } = wanted;
+    let parts: Box<dyn Iterator<Item = Part<F, H>>> = match only {
+        Some(route) => Box::new([Part::Route(route)].into_iter()),
+        None if summary => {
+            let some = prefixes(fib, table).map(move |some| within::<F>(some, inside));
+            Box::new(some.map(Part::Prefixes).chain([Part::Lengths]))
+        }
+        None => Box::new(within_table(fib, table, inside).map(move |route| {
+            let route = route.filter(|route| via.is_none_or(|via| leads_to(route, via)));
+            route.map_or(Part::None, Part::Route)
+        })),
+    };
+    [Part::Head(head)].into_iter().chain(parts).chain([Part::End])
+}
+
+/// Writes tables: `head` begins the object of one, and gives the table's index.
+fn write_parts<F: Net, H: 'static>(
+    parts: impl Iterator<Item = Part<F, H>> + 'static,
+    detailed: bool,
+    head: impl Fn(&World, H, &mut Writer) -> TableIndex + 'static,
+) -> Output {
+    let (mut index, mut lengths) = (TableIndex::DEFAULT, [0usize; 129]);
+    Output::list(parts, move |w: &World, part, out: &mut Writer| {
+        match part {
+            Part::Head(of) => {
+                index = head(w, of, out);
+                out.array("routes");
+            }
+            Part::Route(route) => {
+                out.text(|text| {
+                    if detailed { detail(w, &route, index, text) } else { brief(w, &route, text) }
+                });
+                write_route(w, &route, out);
+            }
+            Part::Prefixes(some) => {
+                some.iter().for_each(|prefix| lengths[usize::from(prefix.len())] += 1)
+            }
+            Part::Lengths => write_lengths(std::mem::replace(&mut lengths, [0; 129]), out),
+            Part::None => {}
+            Part::End => {
+                out.end();
+                out.end();
+            }
+        }
+        Ok(())
+    })
+}
+
 /// The tables of links' link-local addresses.
 pub fn links(w: &World, m: &Matches) -> Result<Output, Error> {
-    enum Part {
-        Link(SwIfIndex, TableIndex),
-        Route(RouteInfo<Ip6>),
-        Prefixes(Vec<Prefix<Ipv6Addr>>),
-        Lengths,
-        End,
-    }
     let only = given_interface(w, m, "interface")?;
     let (fib, links) = (w.get::<Fib<Ip6>>(), w.get::<LinkLocals>());
     let (summary, detailed) = (m.flag("summary"), m.flag("detail"));
@@ -248,45 +271,18 @@ pub fn links(w: &World, m: &Matches) -> Result<Output, Error> {
     let chosen = w.get::<Interfaces>().indices().flat_map(move |sw_if| {
         let table = links.table(sw_if).filter(|_| only.is_none_or(|only| only == sw_if));
         let parts = table.map(|table| {
-            let all: Box<dyn Iterator<Item = Part>> = match one.take() {
-                Some(route) => Box::new([Part::Route(route)].into_iter()),
-                None if summary => {
-                    Box::new(prefixes(&fib, table).map(Part::Prefixes).chain([Part::Lengths]))
-                }
-                None => Box::new(routes(&fib, table).map(Part::Route)),
-            };
-            [Part::Link(sw_if, table)].into_iter().chain(all).chain([Part::End])
+            let wanted = Wanted { only: one.take(), summary, inside: None, via: None };
+            parts(&fib, (sw_if, table), table, wanted)
         });
         parts.into_iter().flatten()
     });
-    let (mut index, mut lengths) = (TableIndex::DEFAULT, [0usize; 129]);
-    Ok(Output::list(chosen, move |w: &World, part, out: &mut Writer| {
-        match part {
-            Part::Link(sw_if, table) => {
-                index = table;
-                let name = w.get::<Interfaces>().name(sw_if);
-                out.text(|text| writeln!(text, "{name} fib_index:{table}"));
-                out.object();
-                out.field("interface", name);
-                out.field("fib_index", table.0);
-                out.array("routes");
-            }
-            Part::Route(route) => {
-                out.text(|text| {
-                    if detailed { detail(w, &route, index, text) } else { brief(w, &route, text) }
-                });
-                write_route(w, &route, out);
-            }
-            Part::Prefixes(some) => {
-                some.iter().for_each(|prefix| lengths[usize::from(prefix.len())] += 1)
-            }
-            Part::Lengths => write_lengths(std::mem::replace(&mut lengths, [0; 129]), out),
-            Part::End => {
-                out.end();
-                out.end();
-            }
-        }
-        Ok(())
+    Ok(write_parts(chosen, detailed, |w, (sw_if, table): (SwIfIndex, TableIndex), out| {
+        let name = w.get::<Interfaces>().name(sw_if);
+        out.text(|text| writeln!(text, "{name} fib_index:{table}"));
+        out.object();
+        out.field("interface", name);
+        out.field("fib_index", table.0);
+        table
     }))
 }
 

@@ -10,6 +10,7 @@ mod table;
 
 use cli::Command;
 use graph::World;
+use net::{FlowRouterId, Routes};
 use wire::{Ip4, Ip6};
 
 const ROUTE: &str = concat!(
@@ -78,7 +79,13 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
         => table::flow_hash::<Ip6>;
     /// This router's number in the choice among equal paths of both protocols: routers in a row
     /// need different ones
-    "set ip flow-hash router-id", "<id:u32>" => table::flow_router_id;
+    "set ip flow-hash router-id", "<id:u32>" => |w, m| {
+        w.get::<FlowRouterId>().set(m.req("id")?);
+        Ok(())
+    };
     /// Count packets by route (the default), or save the time with very many routes in use at once
-    "set ip route-counters", "{on|off}" => table::route_counters;
+    "set ip route-counters", "{on|off}" => |w, m| {
+        Routes::set_counting(w, m.flag("on"));
+        Ok(())
+    };
 };

@@ -66,15 +66,11 @@ pub fn sources(w: &World, m: &Matches) -> Result<Output, Error> {
     if !m.flag("prio") {
         all.sort_by_key(|source| source.id());
     }
-    let mut table = Table::new().right("id").left("source").right("priority");
-    for source in all {
-        table.row([
-            u32::from(source.id()).into(),
-            sources.name(source).into(),
-            u32::from(source.priority()).into(),
-        ]);
-    }
-    Ok(table.into())
+    Ok(cli::columns!(all, |_: &World, source| {
+        "id" right => u32::from(source.id()),
+        "source" => sources.name(source),
+        "priority" right => u32::from(source.priority()),
+    }))
 }
 
 /// One entry of either version, or the end of the list.

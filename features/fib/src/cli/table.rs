@@ -5,7 +5,7 @@ use super::load;
 use cli::{Error, Matches, Output};
 use graph::World;
 use net::args::table as table_of;
-use net::{Fib, FlowHash, FlowRouterId, Net, Routes, Source};
+use net::{Fib, FlowHash, Net, Source};
 
 pub fn run<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let fib = w.get::<Fib<F>>();
@@ -30,14 +30,4 @@ pub fn flow_hash<F: Net>(w: &World, m: &Matches) -> Result<(), Error> {
     let chosen = FlowHash::NAMES.iter().filter(|(_, name)| m.flag(name));
     let bits = chosen.fold(0, |bits, (bit, _)| bits | bit.bits());
     w.get::<Fib<F>>().set_flow_hash(table_of::<F>(w, m, "table")?, FlowHash::from_api(bits)?)
-}
-
-pub fn flow_router_id(w: &World, m: &Matches) -> Result<(), Error> {
-    w.get::<FlowRouterId>().set(m.req("id")?);
-    Ok(())
-}
-
-pub fn route_counters(w: &World, m: &Matches) -> Result<(), Error> {
-    Routes::set_counting(w, m.flag("on"));
-    Ok(())
 }

@@ -72,15 +72,13 @@ fn unnumbered_dump(w: &World, r: IpUnnumberedDump) -> Result<Vec<IpUnnumberedDet
 }
 
 fn dump(w: &World, r: IpDump) -> Result<Vec<IpDetails>> {
-    let numbered = net::by_version!(r.is_ipv6, numbered(w));
+    let all = w.get::<Interfaces>().list().into_iter().map(|i| i.sw_if);
+    let is_numbered = |sw_if: &SwIfIndex| {
+        let lender = net::by_version!(r.is_ipv6, F => w.get::<Addresses<F>>().unnumbered(*sw_if));
+        lender.is_none()
+    };
     let details = |sw_if: SwIfIndex| IpDetails { sw_if_index: sw_if.into(), is_ipv6: r.is_ipv6 };
-    Ok(numbered.into_iter().map(details).collect())
-}
-
-fn numbered<F: Net>(w: &World) -> Vec<SwIfIndex> {
-    let addresses = w.get::<Addresses<F>>();
-    let all = w.get::<Interfaces>().list().into_iter();
-    all.map(|i| i.sw_if).filter(|sw_if| addresses.unnumbered(*sw_if).is_none()).collect()
+    Ok(all.filter(is_numbered).map(details).collect())
 }
 
 fn link_local(w: &World, r: SwInterfaceIp6GetLinkLocalAddress) -> Result<Ip6Address> {

@@ -18,15 +18,13 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(|w, r: SwInterfaceSetIpDirectedBroadcast| {
         w.get::<DirectedBroadcast>().set(w, r.sw_if_index.existing(w)?, r.enable)
     });
-    m.call(|w, _: SwInterfaceAddressReplaceBegin| {
+    m.order(|w, _: SwInterfaceAddressReplaceBegin| {
         control::replace_addresses_begin::<Ip4>(w);
         control::replace_addresses_begin::<Ip6>(w);
-        Ok(())
     });
-    m.call(|w, _: SwInterfaceAddressReplaceEnd| {
+    m.order(|w, _: SwInterfaceAddressReplaceEnd| {
         control::replace_addresses_end::<Ip4>(w);
         control::replace_addresses_end::<Ip6>(w);
-        Ok(())
     });
 }
 
@@ -79,22 +77,16 @@ fn add_or_remove<F: Net>(
 
 fn set_table(w: &World, r: SwInterfaceSetTable) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
-    if r.is_ipv6 {
-        return w.get::<Addresses<Ip6>>().set_table(w, sw_if, r.vrf_id);
-    }
-    w.get::<Addresses<Ip4>>().set_table(w, sw_if, r.vrf_id)
+    net::by_version!(r.is_ipv6, F => w.get::<Addresses<F>>().set_table(w, sw_if, r.vrf_id))
 }
 
 fn get_table(w: &World, r: SwInterfaceGetTable) -> Result<u32> {
     let sw_if = r.sw_if_index.existing(w)?;
-    net::by_version!(r.is_ipv6, table_of(w, sw_if))
-}
-
-fn table_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Result<u32> {
-    let index = w.get::<Addresses<F>>().table_of(sw_if)?;
-    let gone =
-        || Error::failed(format!("there is no table of index {index}")).retval(retval::NO_SUCH_FIB);
-    w.get::<Fib<F>>().table_id(index).ok_or_else(gone)
+    net::by_version!(r.is_ipv6, F => {
+        let index = w.get::<Addresses<F>>().table_of(sw_if)?;
+        let gone = || Error::failed(format!("there is no table of index {index}"));
+        w.get::<Fib<F>>().table_id(index).ok_or_else(|| gone().retval(retval::NO_SUCH_FIB))
+    })
 }
 
 fn set_unnumbered(w: &World, r: SwInterfaceSetUnnumbered) -> Result<()> {

@@ -3,10 +3,10 @@
 
 pub mod address;
 pub mod interface;
-pub mod refused;
 
+use cli::{Error, Result};
 use graph::World;
-use msg::{Messages, Module};
+use msg::{Messages, Module, retval};
 
 /// The modules.
 pub static MODULES: &[Module<World>] =
@@ -14,5 +14,17 @@ pub static MODULES: &[Module<World>] =
 
 fn ip_messages(m: &mut Messages<World>) {
     address::messages(m);
-    refused::messages(m);
+    m.call(|_, _: IoamEnable| refuse("in-situ OAM"));
+    m.call(|_, _: IoamDisable| refuse("in-situ OAM"));
+}
+
+fn refuse(what: &str) -> Result<()> {
+    Err(Error::unsupported(format!("{what}: not built")).retval(retval::UNIMPLEMENTED))
+}
+
+msg::messages! {
+    /// Writes in-situ OAM data into packets: refused, it isn't implemented.
+    IoamEnable,
+    /// Stops writing in-situ OAM data into packets: refused, it isn't implemented.
+    IoamDisable,
 }

@@ -2,16 +2,26 @@
 //! Hosts that we answer for.
 
 use crate::proxy::Proxies;
-use cli::Result;
-use graph::World;
+use graph::{SwIfIndex, World};
 use msg::Messages;
 use net::api::{InterfaceIndex, Ip6Address};
 use std::net::Ipv6Addr;
 
 pub fn messages(m: &mut Messages<World>) {
-    m.call(add_del);
-    m.call(enable_disable);
-    m.dump(dump);
+    m.call(|w, r: Ip6ndProxyAddDel| {
+        let (sw_if, host) = (r.sw_if_index.existing(w)?, Ipv6Addr::from(r.ip.0));
+        w.get::<Proxies>().set_host(w, sw_if, host, r.is_add)
+    });
+    m.call(|w, r: Ip6ndProxyEnableDisable| {
+        w.get::<Proxies>().enable(w, r.sw_if_index.existing(w)?, r.is_enable)
+    });
+    m.dump(|w, _: Ip6ndProxyDump| {
+        let details = |(sw_if, ip): (SwIfIndex, Ipv6Addr)| Ip6ndProxyDetails {
+            sw_if_index: sw_if.into(),
+            ip: Ip6Address(ip.octets()),
+        };
+        Ok(w.get::<Proxies>().hosts().into_iter().map(details).collect::<Vec<_>>())
+    });
 }
 
 msg::messages! {
@@ -23,19 +33,4 @@ msg::messages! {
     Ip6ndProxyDump,
     /// A host that is answered for.
     Ip6ndProxyDetails,
-}
-
-fn add_del(w: &World, r: Ip6ndProxyAddDel) -> Result<()> {
-    w.get::<Proxies>().set_host(w, r.sw_if_index.existing(w)?, Ipv6Addr::from(r.ip.0), r.is_add)
-}
-
-fn enable_disable(w: &World, r: Ip6ndProxyEnableDisable) -> Result<()> {
-    w.get::<Proxies>().enable(w, r.sw_if_index.existing(w)?, r.is_enable)
-}
-
-fn dump(w: &World, _: Ip6ndProxyDump) -> Result<Vec<Ip6ndProxyDetails>> {
-    let hosts = w.get::<Proxies>().hosts().into_iter();
-    Ok(hosts
-        .map(|(i, ip)| Ip6ndProxyDetails { sw_if_index: i.into(), ip: Ip6Address(ip.octets()) })
-        .collect())
 }

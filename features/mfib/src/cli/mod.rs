@@ -4,9 +4,8 @@
 mod route;
 mod show;
 
-use cli::{Command, Error, Matches, Result};
+use cli::Command;
 use graph::World;
-use net::{Fib, Net, TableIndex};
 use wire::{Ip4, Ip6};
 
 const ROUTE: &str = "[add|del] [table <table:u32>] {<prefix:prefix> | <first:ip>} \
@@ -35,16 +34,3 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Where the packets of multicast routes go at present
     "show replicate", "[<index:u32>]" => show::replicate;
 };
-
-/// The table of a placeholder that holds an id; the default one, if it wasn't given.
-fn table<F: Net>(w: &World, m: &Matches) -> Result<TableIndex> {
-    match m.opt::<u32>("table")? {
-        None => Ok(TableIndex::DEFAULT),
-        Some(id) => w.get::<Fib<F>>().find_table(id).map_err(m.at("table")),
-    }
-}
-
-/// Error for an address of the other IP version.
-fn other_version<F: Net>(m: &Matches, name: &str) -> Error {
-    Error::parse(format!("{} is no IPv{} address", m.str(name), F::VERSION)).at(m.span(name))
-}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip mroute`.
 
-use super::{other_version, table};
 use cli::{Matches, Result};
 use graph::World;
-use net::args::interface;
+use net::args::{interface, other_version, table};
 use net::mfib::{Change, EntryFlags, Group, ItfFlags, Mpath, MpathKind, from};
 use net::{Mfib, Net, Source};
 use std::net::IpAddr;
@@ -52,7 +51,7 @@ pub fn run(w: &World, m: &Matches) -> Result<()> {
 }
 
 fn run_of<F: Net>(w: &World, m: &Matches) -> Result<()> {
-    let (mfib, table) = (w.get::<Mfib<F>>(), table::<F>(w, m)?);
+    let (mfib, table) = (w.get::<Mfib<F>>(), table::<F>(w, m, "table")?);
     let Some(group) = group::<F>(m)? else { return Err(cli::Error::usage("which group?")) };
     let paths = m.groups("via").map(|via| path(w, &via)).collect::<Result<Vec<_>>>()?;
     if m.flag("del") {

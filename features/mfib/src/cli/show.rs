@@ -2,10 +2,9 @@
 //! `show ip mfib` and its kind.
 
 use super::route::group;
-use super::table as table_of;
 use cli::{Cell, Error, Matches, Output, Result, Table, Writer, retval};
 use graph::{SwIfIndex, World};
-use net::args::given_interface;
+use net::args::{given_interface, table as table_of};
 use net::fib::TableInfo;
 use net::mfib::{EntryFlags, ItfFlags, Mpath, MpathKind, MrouteInfo, Mroutes};
 use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Mfib, Net, Sources, TableIndex};
@@ -20,7 +19,7 @@ pub fn mfib<F: Net>(w: &World, m: &Matches) -> Result<Output> {
     let only = group::<F>(m)?;
     let mut chosen = fib.list_tables();
     if m.has("table") || only.is_some() && !m.has("index") {
-        let index = table_of::<F>(w, m)?;
+        let index = table_of::<F>(w, m, "table")?;
         chosen.retain(|t| t.index == index);
     }
     if let Some(index) = m.opt::<u32>("index")? {
@@ -311,12 +310,14 @@ pub fn replicate(w: &World, m: &Matches) -> Result<Output> {
     }))
 }
 
-fn flags(names: impl Iterator<Item = (u32, &'static str, &'static str)>) -> Output {
-    let mut table = Table::new().right("bits").left("flag").left("letters");
-    for (bits, word, letters) in names {
-        table.row([bits.into(), word.into(), Cell::from(letters)]);
-    }
-    table.into()
+fn flags(
+    names: impl IntoIterator<Item = (u32, &'static str, &'static str), IntoIter: 'static>,
+) -> Output {
+    cli::columns!(names, |_: &World, (bits, word, letters)| {
+        "bits" right => bits,
+        "flag" => word,
+        "letters" => letters,
+    })
 }
 
 pub fn route_flags(_: &World, _: &Matches) -> Result<Output> {
