@@ -21,7 +21,6 @@
 mod api;
 mod clamp;
 mod cli;
-mod config;
 pub mod control;
 mod node;
 #[cfg(feature = "tests")]
@@ -79,8 +78,8 @@ pub static PLUGIN: Plugin = Plugin {
         },
     ],
     cli: self::cli::COMMANDS,
-    config: config::write_config,
-    examples: config::EXAMPLES,
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
     api: &[api::API],
     stages: &[
         net::stage::<Ip4, Clamp<Ip4, false>, NoSyn>(),

@@ -4,7 +4,7 @@
 use crate::control::{Config, SoftRss, hex, list};
 use crate::flow::Fields;
 use crate::toeplitz::{KEY, Key};
-use cli::{Command, Error, Matches, Output, Result, Table, Writer};
+use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
 use net::Interfaces;
 use net::args::{given_interface, interface};
@@ -32,27 +32,23 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "soft-rss config", CONFIG => config;
     /// Spread received packets of a device, or packets from a tunnel, over threads by flow
     "soft-rss enable", "<interface:interface>"
-        => |w, m| done(w.get::<SoftRss>().enable(w, interface(w, m, "interface")?));
+        => |w, m| w.get::<SoftRss>().enable(w, interface(w, m, "interface")?);
     /// Leave received packets of a device or tunnel on the thread where they come in
     "soft-rss disable", "<interface:interface>"
-        => |w, m| done(w.get::<SoftRss>().disable(w, interface(w, m, "interface")?));
+        => |w, m| w.get::<SoftRss>().disable(w, interface(w, m, "interface")?);
     /// Remove the configuration of a device or tunnel
     "soft-rss clear", "<interface:interface>"
-        => |w, m| done(w.get::<SoftRss>().clear(w, interface(w, m, "interface")?));
+        => |w, m| w.get::<SoftRss>().clear(w, interface(w, m, "interface")?);
     /// Devices and tunnels whose packets are spread over threads
     "show soft-rss", "[<interface:interface>]" => show;
 };
-
-fn done(result: Result<()>) -> Result<Output> {
-    result.map(|()| Output::empty())
-}
 
 fn fields(m: &Matches, name: &str) -> Option<Fields> {
     let word = m.has(name).then(|| m.str(name))?;
     Fields::WORDS.iter().find(|(known, _)| *known == word).map(|(_, fields)| *fields)
 }
 
-fn config(w: &World, m: &Matches) -> Result<Output> {
+fn config(w: &World, m: &Matches) -> Result<()> {
     let sw_if = interface(w, m, "interface")?;
     let both = fields(m, "type").unwrap_or_default();
     let mut config = Config {
@@ -72,7 +68,7 @@ fn config(w: &World, m: &Matches) -> Result<Output> {
             Error::parse(format!("expected {} hexadecimal digits", 2 * KEY)).at(m.span("key"))
         })?;
     }
-    done(w.get::<SoftRss>().configure(w, sw_if, config))
+    w.get::<SoftRss>().configure(w, sw_if, config)
 }
 
 /// Reads a key in hexadecimal digits, with or without `0x`.
@@ -92,24 +88,13 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
     let only = given_interface(w, m, "interface")?;
     let all = w.get::<SoftRss>().list().into_iter();
     let all = all.filter(move |(sw_if, ..)| only.is_none_or(|only| only == *sw_if));
-    let table = Table::new()
-        .left("Interface")
-        .left("Enabled")
-        .left("IPv4")
-        .left("IPv6")
-        .right("L2 offset")
-        .left("Threads")
-        .left("Key");
-    Ok(table.list(all, |w: &World, (sw_if, config, on), out: &mut Writer| {
-        out.row([
-            w.get::<Interfaces>().name(sw_if).into(),
-            if on { "yes" } else { "no" }.into(),
-            config.ip4.word().into(),
-            config.ip6.word().into(),
-            config.l2_offset.into(),
-            list(&config.targets(w.threads())).into(),
-            hex(&config.key).into(),
-        ]);
-        Ok(())
+    Ok(cli::columns!(all, |w: &World, (sw_if, config, on)| {
+        "Interface" => w.get::<Interfaces>().name(sw_if),
+        "Enabled" => if on { "yes" } else { "no" },
+        "IPv4" => config.ip4.word(),
+        "IPv6" => config.ip6.word(),
+        "L2 offset" right => config.l2_offset,
+        "Threads" => list(&config.targets(w.threads())),
+        "Key" => hex(&config.key),
     }))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use cli::{Command, Error, Output};
+use cli::{Command, Output};
 use graph::World;
 
 use crate::{control, errors, graphs, lists, machine, memory, node, runtime, statistics, threads};
@@ -27,10 +27,10 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Choose the instruction set of a node's loop, or of all nodes that have no choice of their
     /// own
     "set node variant", "{default|<node:node>} <variant:v1|v3|v4|default>"
-        => |w, m| done(control::set_variant(w, m.str("node"), m.str("variant")));
+        => |w, m| control::set_variant(w, m.str("node"), m.str("variant"));
     /// The same as `set node variant'
     "set node function", "<node:node> <variant:v1|v3|v4|default>"
-        => |w, m| done(control::set_variant(w, m.str("node"), m.str("variant")));
+        => |w, m| control::set_variant(w, m.str("node"), m.str("variant"));
     /// Where nodes send packets, and where they get them from
     "show vlib graph", "[<name:node>]" => graphs::table;
     /// The same as `show vlib graph', of all nodes or of those of any of the kinds
@@ -89,7 +89,3 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Tasks of the control thread, and what they wait for
     "show processes" => lists::processes;
 };
-
-fn done(result: Result<(), Error>) -> Result<Output, Error> {
-    result.map(Output::from)
-}

@@ -14,8 +14,7 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// node that is no input waits for them, the super-path leaves all packets to the nodes
     "trace add", "<node:input> <count:u32> [filter] [verbose]" => |w, m| {
         let (node, filter) = (m.str("node"), m.flag("filter"));
-        control::add(w, node, m.req("count")?, filter).map_err(m.at("node"))?;
-        Ok(Output::empty())
+        control::add(w, node, m.req("count")?, filter).map_err(m.at("node"))
     };
     /// The traces there are: every node that a packet passed, and what it told
     "show trace", "[max <max:u32>]" => show::show;

@@ -6,14 +6,13 @@ use cli::{Error, Result, retval};
 use graph::World;
 use msg::{Messages, Module};
 use net::api::Address;
-use wire::{Ip4, Ip6};
 
 /// The module.
 pub static API: Module<World> = Module::core("udp", messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(add);
-    m.call(delete);
+    m.call(|w, r: UdpEncapDel| w.get::<Udp>().delete(w, r.id));
     m.dump(dump);
     m.call(decap);
 }
@@ -49,10 +48,6 @@ fn add(w: &World, r: UdpEncapAdd) -> Result<u32> {
     w.get::<Udp>().add(w, None, encap)
 }
 
-fn delete(w: &World, r: UdpEncapDel) -> Result<()> {
-    w.get::<Udp>().delete(w, r.id)
-}
-
 fn dump(w: &World, _: UdpEncapDump) -> Result<Vec<UdpEncapDetails>> {
     let details = |(id, encap): (u32, Encapsulation)| UdpEncapDetails {
         udp_encap: UdpEncap {
@@ -77,10 +72,8 @@ fn decap(w: &World, r: UdpDecapAddDel) -> Result<()> {
             return Err(Error::unsupported("MPLS isn't built yet").retval(retval::UNIMPLEMENTED));
         }
     };
-    match (is_ip4 != 0, r.is_add) {
-        (true, true) => udp.add_port::<Ip4>(w, port, inside),
-        (false, true) => udp.add_port::<Ip6>(w, port, inside),
-        (true, false) => udp.remove_port::<Ip4>(w, port),
-        (false, false) => udp.remove_port::<Ip6>(w, port),
-    }
+    net::by_version!(is_ip4 == 0, F => match r.is_add {
+        true => udp.add_port::<F>(w, port, inside),
+        false => udp.remove_port::<F>(w, port),
+    })
 }

@@ -6,7 +6,6 @@ use cli::{Command, Error, Matches, Output, Result, Writer, retval};
 use graph::World;
 use serde_json::json;
 use std::fmt::Write;
-use wire::{Ip4, Ip6};
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Make an encapsulation that routes can lead to: addresses, source port if any, destination
@@ -15,7 +14,8 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "[id <id:u32>] <source:ip> <destination:ip> <port:u16> [<port2:u16>] [src-port-is-entropy] \
      [table-id <table:u32>]" => add;
     /// Delete an encapsulation; routes that lead to it go on
-    "udp encap del", "[id] <id:u32>" => delete;
+    "udp encap del", "[id] <id:u32>"
+        => |w, m| w.get::<Udp>().delete(w, m.req("id")?).map_err(m.at("id"));
     /// Encapsulations that routes can lead to
     "show udp encap", "[<id:u32>]" => show;
     /// Take packets out of the datagrams to a port
@@ -49,15 +49,7 @@ fn add(w: &World, m: &Matches) -> Result<Output> {
         () if e.is(retval::VALUE_EXIST) => e.at(m.span("id")),
         () => e,
     })?;
-    let mut output = Output::text(format!("{id}\n"));
-    if m.has("id") {
-        output = Output::empty();
-    }
-    Ok(output)
-}
-
-fn delete(w: &World, m: &Matches) -> Result<()> {
-    w.get::<Udp>().delete(w, m.req("id")?).map_err(m.at("id"))
+    Ok(if m.has("id") { Output::empty() } else { format!("{id}\n").into() })
 }
 
 /// Writes one encapsulation, in VPP's format or as JSON.
@@ -112,11 +104,9 @@ fn port(w: &World, m: &Matches, on: bool) -> Result<()> {
         _ => PayloadProtocol::Ip4,
     };
     let (udp, number) = (w.get::<Udp>(), m.req("port")?);
-    let done = match (m.flag("ipv6"), on) {
-        (false, true) => udp.add_port::<Ip4>(w, number, inside),
-        (true, true) => udp.add_port::<Ip6>(w, number, inside),
-        (false, false) => udp.remove_port::<Ip4>(w, number),
-        (true, false) => udp.remove_port::<Ip6>(w, number),
-    };
+    let done = net::by_version!(m.flag("ipv6"), F => match on {
+        true => udp.add_port::<F>(w, number, inside),
+        false => udp.remove_port::<F>(w, number),
+    });
     done.map_err(m.at("port"))
 }
