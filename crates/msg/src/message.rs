@@ -111,11 +111,12 @@ pub trait Reply: Sized + 'static {
     fn read(r: &mut Reader<'_>) -> Result<Self, Malformed>;
 }
 
-/// Appends a field of a reply to a request that failed: zeros, but for the index of an interface
-/// all bits set, as in VPP. 0 is an interface.
+/// Appends a field of a reply to a request that failed: zeros, but for the index of an interface,
+/// of the host's too, and the cursor of a stream, all bits set, as in VPP. 0 is an interface.
 pub(crate) fn without_value(field: &Field, out: &mut Vec<u8>) {
-    let is_interface = field.kind.name == "interface_index";
-    let byte = if is_interface && field.multiplicity == Multiplicity::One { 0xff } else { 0 };
+    let is_index =
+        field.kind.name == "interface_index" || ["vif_index", "cursor"].contains(&&*field.name);
+    let byte = if is_index && field.multiplicity == Multiplicity::One { 0xff } else { 0 };
     out.resize(out.len() + field.least(), byte);
 }
 

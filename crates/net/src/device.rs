@@ -54,6 +54,14 @@ pub trait Device: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Reports to the device's other end whether the interface that it mirrors has a link.
+    ///
+    /// # Errors
+    /// Why the device refuses.
+    fn set_carrier(&self, _up: bool) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Changes the MAC address.
     ///
     /// # Errors

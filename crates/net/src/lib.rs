@@ -68,8 +68,8 @@ pub use frame_input::FrameInput;
 pub use implied::{implied_table, imply};
 pub use interface::{
     BackboneRewrite, Column, FrameTags, FrameTakers, Gso, IfKind, Implied, Interface, Interfaces,
-    IpBinding, L2Role, MtuKind, Mtus, NewInterface, NewOutput, Note, OriginalSettings, OwnUse,
-    Owner, Promiscuous, Property, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags,
+    IpBinding, L2Role, Mirror, MtuKind, Mtus, NewInterface, NewOutput, Note, OriginalSettings,
+    OwnUse, Owner, Promiscuous, Property, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags,
     VLAN_IDS, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;

@@ -22,6 +22,9 @@ pub struct TapRequest {
     pub name: Option<String>,
     /// True if packets have no layer-2 header.
     pub ip: bool,
+    /// An interface that the line of the configuration which makes the tap names: the tap gets a
+    /// higher index.
+    pub above: Option<SwIfIndex>,
 }
 
 /// Functions of the driver that makes taps, for [`Taps::register`].

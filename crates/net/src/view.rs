@@ -41,13 +41,17 @@ bitflags! {
         const HAS_SUBS = 512;
         /// Super-packets that leave follow the rules of the feature `gso` ([`Gso`](crate::Gso)).
         const GSO = 1024;
+        /// Packets for us that nobody takes go to its mirror ([`Mirror`](crate::Mirror)).
+        const MIRRORED = 2048;
+        /// A mirror: receives frames for all MAC addresses, and routes them.
+        const MIRROR = 4096;
         const _ = !0;
     }
 }
 
 impl IfFlags {
     /// Number of flags above, which this crate names. Columns take the others.
-    const NAMED: u32 = 11;
+    const NAMED: u32 = 13;
 
     /// The flag that the column after `taken` others with a flag takes, if there is one left.
     pub(crate) fn free(taken: u32) -> Option<Self> {

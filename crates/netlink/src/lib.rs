@@ -19,7 +19,9 @@
 //! immediate) and allocate. [`Monitor::read`] never waits.
 #![forbid(unsafe_code)]
 
+mod changes;
 mod ethtool;
+mod follow;
 mod link;
 mod monitor;
 mod namespace;
@@ -29,9 +31,11 @@ mod rss;
 mod rtnl;
 mod socket;
 
+pub use changes::{Change, Hop, KernelRoute, NeighborEntry, RouteKind};
 pub use ethtool::{Channels, Ethtool};
+pub use follow::{Dump, DumpOf, Follower, ReadState};
 pub use link::{Link, OperState};
 pub use monitor::{LinkEvent, Monitor};
 pub use namespace::Namespace;
 pub use route::{Address, DefaultRoute};
-pub use rtnl::Rtnl;
+pub use rtnl::{Rtnl, VlanLink};

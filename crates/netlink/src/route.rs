@@ -172,7 +172,7 @@ fn default_routes_in(payload: &[u8], routes: &mut Vec<DefaultRoute>) -> Result<(
 }
 
 /// The address in an answer; none of another family.
-fn address_in(payload: &[u8]) -> Result<Option<Address>, DecodeError> {
+pub(crate) fn address_in(payload: &[u8]) -> Result<Option<Address>, DecodeError> {
     let Some(header) = payload.first_chunk::<IFADDRMSG>() else {
         return Err("an address without header".into());
     };

@@ -11,12 +11,38 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F
 use netlink_packet_route::{
     AddressFamily, RouteNetlinkMessage,
     address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope},
-    link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage},
+    link::{
+        InfoData, InfoKind, InfoVeth, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+        VlanProtocol,
+    },
     route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType},
 };
 use wire::MacAddr;
 
 use crate::{Namespace, link::Link, requests::Requests, socket::malformed};
+
+/// A VLAN link to be created.
+#[derive(Clone, Copy, Debug)]
+pub struct VlanLink<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Index of the interface below.
+    pub lower: u32,
+    /// The VLAN.
+    pub id: u16,
+    /// True if frames have a service tag (802.1ad, type 0x88a8).
+    pub dot1ad: bool,
+}
+
+impl VlanLink<'_> {
+    fn message(&self) -> io::Result<LinkMessage> {
+        let protocol = if self.dot1ad { VlanProtocol::Ieee8021Ad } else { VlanProtocol::Ieee8021Q };
+        let data = vec![InfoVlan::Id(self.id), InfoVlan::Protocol(protocol)];
+        let info = vec![LinkInfo::Kind(InfoKind::Vlan), LinkInfo::Data(InfoData::Vlan(data))];
+        let lower = LinkAttribute::Link(self.lower);
+        Ok(link(0, vec![if_name(self.name)?, lower, LinkAttribute::LinkInfo(info)]))
+    }
+}
 
 /// An rtnetlink socket for requests. Errors are the kernel's (`EPERM`, `ENODEV`, `EEXIST` …).
 ///
@@ -121,6 +147,11 @@ impl Rtnl {
         self.order(NLM_F_CREATE | NLM_F_EXCL, RouteNetlinkMessage::NewLink(link))
     }
 
+    /// Creates a VLAN link above another interface: down, with its MAC address.
+    pub fn add_vlan(&mut self, vlan: &VlanLink<'_>) -> io::Result<()> {
+        self.order(NLM_F_CREATE | NLM_F_EXCL, RouteNetlinkMessage::NewLink(vlan.message()?))
+    }
+
     /// Deletes a virtual interface.
     pub fn delete_link(&mut self, index: u32) -> io::Result<()> {
         self.order(0, RouteNetlinkMessage::DelLink(link(index, vec![])))
@@ -141,6 +172,30 @@ impl Rtnl {
         message.attributes =
             vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
         self.order(NLM_F_CREATE | NLM_F_EXCL, RouteNetlinkMessage::NewAddress(message))
+    }
+
+    /// Gives the interface an address, or takes it away; that it has it, or hasn't, is no error.
+    pub fn ensure_address(
+        &mut self,
+        index: u32,
+        address: IpAddr,
+        prefix_len: u8,
+        is_there: bool,
+    ) -> io::Result<()> {
+        let (done, fine) = if is_there {
+            (self.add_address(index, address, prefix_len), libc::EEXIST)
+        } else {
+            let mut message = AddressMessage::default();
+            message.header.family = family(address);
+            message.header.prefix_len = prefix_len;
+            message.header.index = index;
+            message.attributes = vec![AddressAttribute::Local(address)];
+            (self.order(0, RouteNetlinkMessage::DelAddress(message)), libc::EADDRNOTAVAIL)
+        };
+        match done {
+            Err(error) if error.raw_os_error() == Some(fine) => Ok(()),
+            done => done,
+        }
     }
 
     /// Adds, or replaces, a unicast route of the main table to `prefix`/`prefix_len` through

@@ -90,7 +90,10 @@ fn create(w: &World, r: TapCreateV3) -> Result<SwIfIndex> {
     };
     let id = given(r.id);
     let mac = (!r.use_random_mac).then(|| r.mac_address.into());
-    control::create(w, Create { id, name: None, mac, tag: r.tag, is_owned: false, host })
+    control::create(
+        w,
+        Create { id, name: None, mac, tag: r.tag, is_owned: false, above: None, host },
+    )
 }
 
 fn prefix<A: Into<IpAddr> + Copy>(addr: A, len: u8, most: u8) -> Result<(A, u8)> {

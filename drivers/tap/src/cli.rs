@@ -69,6 +69,7 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         mac: m.opt("mac")?,
         tag: String::new(),
         is_owned: false,
+        above: None,
         host,
     };
     let sw_if = control::create(w, new)?;

@@ -27,6 +27,8 @@ pub struct Create {
     pub tag: String,
     /// True if a feature asked for it, which then writes it to the configuration.
     pub is_owned: bool,
+    /// An interface below whose index it isn't placed.
+    pub above: Option<SwIfIndex>,
     /// The host's end. An empty name is made of the number.
     pub host: Config,
 }
@@ -81,11 +83,12 @@ impl Taps {
 /// Taps for features ([`net::Taps`]).
 pub const FOR_FEATURES: TapDriver = TapDriver {
     make: |world, request| {
-        let TapRequest { host_name, host_namespace, host_mac, host_mtu, name, ip } =
+        let TapRequest { host_name, host_namespace, host_mac, host_mtu, name, ip, above } =
             request.clone();
         let kind = if ip { Kind::Tun } else { Kind::Tap };
         let host = Config { host_namespace, kind, host_mac, host_mtu, ..Config::new(host_name) };
-        let new = Create { id: None, name, mac: None, tag: String::new(), is_owned: true, host };
+        let (id, mac, tag) = (None, None, String::new());
+        let new = Create { id, name, mac, tag, is_owned: true, above, host };
         create(world, new)
     },
     // Threads give the queues back a little later; the host's end goes with them.
@@ -97,7 +100,7 @@ pub const FOR_FEATURES: TapDriver = TapDriver {
 /// # Errors
 /// A number or name that is in use; what the kernel says.
 pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
-    let Create { id, name, mac, tag, is_owned, host: mut config } = new;
+    let Create { id, name, mac, tag, is_owned, above, host: mut config } = new;
     if config.attach && config.host_name.is_empty() {
         return Err(Error::usage("attach needs the host-if-name of what is there")
             .retval(retval::INVALID_VALUE));
@@ -146,7 +149,8 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         mtu: link.mtu.min(u16::MAX.into()) as u16,
         link_up: link.is_admin_up(),
     };
-    let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, tx_offloads))?;
+    let sw_if =
+        interfaces.create_above(world, interface, above, TxQueues::make(tx, ip, tx_offloads))?;
     device.tx.set_node(interfaces.get(sw_if)?.tx);
     let started = device.rx.open(world, sw_if, ip, rx).and_then(|()| {
         let namespace = device.config.host_namespace.as_deref().map(Namespace::open).transpose();

@@ -28,6 +28,16 @@ struct State {
     link: Link,
     /// `None` once the host's end is gone.
     host: Option<Host>,
+    admin_up: bool,
+    /// False if the interface that it mirrors has no link.
+    carrier: bool,
+}
+
+impl State {
+    fn apply_carrier(&self) -> Result<(), Error> {
+        let Some(host) = &self.host else { return Ok(()) };
+        host.set_carrier(self.admin_up && self.carrier).map_err(failed("carrier of the host's end"))
+    }
 }
 
 /// An error of the system with what was being done.
@@ -53,7 +63,8 @@ impl TapDevice {
         let queues = rx.iter().map(RxQueue::downgrade).collect();
         let queue = |queue: RxQueue| TapRx { queue, longest: longest.clone() };
         let rx = rx.into_iter().map(queue).collect();
-        let state = Mutex::new(State { rtnl, link, host: Some(host) });
+        let state =
+            Mutex::new(State { rtnl, link, host: Some(host), admin_up: false, carrier: true });
         Ok((
             Self {
                 config,
@@ -95,10 +106,18 @@ impl Device for TapDevice {
     }
 
     fn set_admin(&self, world: &World, _: SwIfIndex, up: bool) -> Result<(), Error> {
-        if let Some(host) = &self.state().host {
-            host.set_carrier(up).map_err(failed("carrier of the host's end"))?;
+        {
+            let state = &mut *self.state();
+            state.admin_up = up;
+            state.apply_carrier()?;
         }
         self.rx.set_up(world, up)
+    }
+
+    fn set_carrier(&self, up: bool) -> Result<(), Error> {
+        let state = &mut *self.state();
+        state.carrier = up;
+        state.apply_carrier()
     }
 
     /// Nothing to do: all frames of the host are received.

@@ -78,6 +78,8 @@ struct RxState {
     /// big-endian.
     own: u64,
     up: bool,
+    /// True if frames for the MAC address of any station are routed: it is a mirror.
+    any: bool,
     /// The node that switches its frames. `up` is false then, so that routed frames are tested no
     /// more than without it.
     l2: Option<NodeIndex>,
@@ -97,6 +99,7 @@ impl RxState {
             rx_if,
             own: u64::from_be_bytes([a, b, c, d, e, f, 0, 0]),
             up: up && l2.is_none(),
+            any: view.flags.contains(IfFlags::MIRROR),
             l2,
         }
     }
@@ -126,16 +129,14 @@ impl EthernetInput {
             };
         }
         if destination != from.own {
-            if is_unicast(destination) {
+            if !is_unicast(destination) {
+                mark_group(b, destination);
+            } else if ethertype.is_vlan() {
                 // A sub-interface may switch it.
-                let vlan = ethertype.is_vlan();
-                return if vlan {
-                    self.tagged(b, (from, run), (destination, ethertype), types, turn)
-                } else {
-                    To::L3MacMismatch
-                };
+                return self.tagged(b, (from, run), (destination, ethertype), types, turn);
+            } else if !from.any {
+                return To::L3MacMismatch;
             }
-            mark_group(b, destination);
         }
         match (ethertype, types.ip4) {
             (EtherType::IP4, Some(taker)) => route(b, taker, HEADER),
@@ -185,10 +186,11 @@ impl EthernetInput {
             return switch(b, l2);
         }
         if destination != from.own {
-            if is_unicast(destination) {
+            if !is_unicast(destination) {
+                mark_group(b, destination);
+            } else if !from.any {
                 return To::L3MacMismatch;
             }
-            mark_group(b, destination);
         }
         let Some(Tagged { tags, count, ethertype }) = tagged else { return To::UnknownVlan };
         if sub.is_none() && (tags.outer != 0 || tags.inner.is_some()) {

@@ -34,6 +34,7 @@ mod types;
 pub use loopback::{create_bvi, delete_bvi, is_loopback};
 pub use types::{
     SnapProtocol, register_ethertype, register_ethertype_verified, register_l2, register_snap,
+    unregister_ethertype,
 };
 
 use graph::{NodeDef, Plugin, StateDef};

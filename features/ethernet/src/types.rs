@@ -115,6 +115,17 @@ pub fn register_ethertype_verified(
     Ok(())
 }
 
+/// Sends frames of a type to no node any more, if this one has taken them.
+pub fn unregister_ethertype(world: &World, ethertype: EtherType, node: &str) {
+    let Some(node) = world.node(node) else { return };
+    world.get::<Types>().0.update(|old| {
+        let mut new = old.clone();
+        new.sorted.retain(|(known, taker)| *known != ethertype.0 || taker.node != node);
+        new.ip4 = new.find(EtherType::IP4);
+        new
+    });
+}
+
 /// Sends 802.3 frames of a SNAP protocol to a node, with the packet behind the SNAP header and
 /// without the frame's padding.
 ///

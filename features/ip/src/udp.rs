@@ -5,12 +5,16 @@ use crate::family::{Ip, error};
 use crate::protocols::Protocols;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use net::{IfFlags, Interfaces};
 use std::fmt;
 use std::sync::Arc;
 use sync::Turn;
 use wire::{Header, UdpHeader, UpperLayer};
 
-pub struct UdpLookup<F>(Arc<Protocols<F>>);
+pub struct UdpLookup<F> {
+    protocols: Arc<Protocols<F>>,
+    interfaces: Arc<Interfaces>,
+}
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
@@ -19,6 +23,9 @@ pub enum To {
     /// no listener on this udp port
     #[next("{ip}-icmp-error", reason)]
     NoListener,
+    /// {ip} datagrams to a udp port without a listener, punted to the interface's mirror
+    #[punt]
+    Mirrored,
     /// datagram shorter than its headers
     #[drop]
     TooShort,
@@ -38,13 +45,14 @@ impl Trace for UdpTrace {
 
 impl<F: Ip> Build for UdpLookup<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self(world.get())
+        Self { protocols: world.get(), interfaces: world.get() }
     }
 }
 
 impl<F: Ip> Node for UdpLookup<F> {
     const NAME: &'static str = "{ip}-udp-lookup";
     const DROP: &'static str = "{ip}-drop";
+    const PUNT: &'static str = "{ip}-punt";
     const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
     type Trace = UdpTrace;
@@ -57,14 +65,16 @@ impl<F: Ip> Node for UdpLookup<F> {
         let Some(udp) = UdpHeader::view_at(b.data(), offset) else { return To::TooShort };
         let (source, destination) = (udp.src_port.get(), udp.dst_port.get());
         cx.trace(b, UdpTrace { source, destination });
-        enter(&self.0, b, offset, cx.turn).map_or_else(
-            || {
-                // RFC 1122 4.1.3.1, RFC 4443 3.1.
-                b.set_scratch(error(F::ERRORS.port_unreachable, 0));
-                To::NoListener
-            },
-            To::Node,
-        )
+        if let Some(node) = enter(&self.protocols, b, offset, cx.turn) {
+            return To::Node(node);
+        }
+        let view = self.interfaces.views(cx.turn).get(b.rx_if as usize);
+        if view.is_some_and(|view| view.flags.contains(IfFlags::MIRRORED)) {
+            return To::Mirrored;
+        }
+        // RFC 1122 4.1.3.1, RFC 4443 3.1.
+        b.set_scratch(error(F::ERRORS.port_unreachable, 0));
+        To::NoListener
     }
 }
 

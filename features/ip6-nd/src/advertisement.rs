@@ -8,7 +8,7 @@ use crate::local::Role;
 use crate::protocol::Nd;
 use graph::{Build, ThreadIndex, World};
 use ip_neighbor::resolve::{DetectedNeighbor, Lanes, RecentReports, Report, Reports, Target};
-use net::Evidence;
+use net::{Evidence, IfFlags};
 use std::sync::Arc;
 use wire::Ip6;
 use wire::nd::{NdOptionKind, NdOptions, NeighborMessage};
@@ -24,6 +24,9 @@ edges! {
         /// The neighbour's statement was passed on.
         #[free]
         Noted,
+        /// advertisement of a neighbour, for the interface's mirror too
+        #[punt]
+        Mirrored,
         /// target is a group
         #[drop]
         TargetMulticast,
@@ -129,6 +132,11 @@ impl MessageHandler for Advertisement {
         } else {
             self.recent.post(&self.reports, note, now)
         };
-        if told { To::Noted } else { To::Busy }
+        match told {
+            // The host's own neighbour discovery waits for it too.
+            true if view.flags.contains(IfFlags::MIRRORED) => To::Mirrored,
+            true => To::Noted,
+            false => To::Busy,
+        }
     }
 }

@@ -90,6 +90,7 @@ impl<E: MessageHandler> Build for HandlerNode<E> {
 impl<E: MessageHandler> Node for HandlerNode<E> {
     const NAME: &'static str = E::NAME;
     const DROP: &'static str = "ip6-drop";
+    const PUNT: &'static str = "ip6-punt";
     type Next = E::To;
     type Trace = NdTrace;
 

@@ -179,6 +179,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     });
     for (ip, v6) in [("ip", false), ("ip6", true)] {
         let redirects = world.get::<RedirectTable>().list(v6);
+        let redirects: Vec<_> =
+            redirects.into_iter().filter(|(_, redirect)| !redirect.is_owned).collect();
         config.list(Phase::FEATURES, redirects, move |world, (rx, redirect), lines| {
             let name = |sw_if| world.get::<Interfaces>().word(sw_if);
             let rx = rx.map_or("all".to_string(), name);

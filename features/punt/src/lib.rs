@@ -49,7 +49,7 @@ mod tests;
 
 pub use self::cli::describe;
 pub use reasons::{Reason, name_reason, reasons, set_client};
-pub use redirect::Redirect;
+pub use redirect::{Redirect, end_redirect_to_object, redirect_to_object};
 pub use socket::serve;
 pub use state::{Destination, Key, Punt};
 

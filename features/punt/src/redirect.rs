@@ -8,7 +8,7 @@ use graph::{
 };
 use ip::{Ip, IpTrace};
 use msg::retval;
-use net::{AdjIndex, Adjacencies, IfEvent, Interfaces, IpMeta};
+use net::{AdjIndex, AdjKind, Adjacencies, IfEvent, Interfaces, IpMeta, Link, ObjectType};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -64,13 +64,14 @@ impl<F: Ip> Node for PuntRedirect<F> {
         if index == AdjIndex::DROP {
             return To::NoPath;
         }
-        let Some(next) = self.adjacencies.get(index, cx.turn).map(|adj| adj.next) else {
-            return To::NoPath;
-        };
+        let Some(adj) = self.adjacencies.get(index, cx.turn) else { return To::NoPath };
+        let (next, is_sent) = (adj.next, adj.kind != AdjKind::Feature);
         b.set_scratch(IpMeta::of(index, 0));
         // The packet has reached its destination: another stack answers for us, and no hop counts
-        // (RFC 1812 5.3.1).
-        b.flags.insert(Flags::LOCAL);
+        // (RFC 1812 5.3.1). An object of a feature takes it as it was received.
+        if is_sent {
+            b.flags.insert(Flags::LOCAL);
+        }
         cx.count(To::Redirected, 1);
         To::Node(next)
     }
@@ -90,6 +91,8 @@ pub struct Via {
 pub struct Redirect {
     /// The path; `None` to drop.
     pub via: Option<Via>,
+    /// True if a feature has set it, and its own lines of the configuration do.
+    pub is_owned: bool,
     adj: AdjIndex,
 }
 
@@ -147,17 +150,52 @@ pub fn add(world: &World, v6: bool, rx: Option<SwIfIndex>, via: Option<Via>) -> 
     if via.and_then(nexthop).is_some_and(|addr| addr.is_ipv6() != v6) {
         return Err(Error::parse("a next hop of the other family").retval(retval::INVALID_VALUE));
     }
-    let (adjacencies, all) = (world.get::<Adjacencies>(), world.get::<RedirectTable>());
+    let adjacencies = world.get::<Adjacencies>();
     let any = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let adj = match via {
         Some(Via { tx, nexthop: Some(nexthop) }) => adjacencies.neighbor(world, tx, nexthop)?,
         Some(Via { tx, nexthop: None }) => adjacencies.glean(world, tx, any)?,
         None => AdjIndex::DROP,
     };
-    let old = all.redirects().insert((v6, rx), Redirect { via, adj });
+    put(world, (v6, rx), Redirect { via, is_owned: false, adj })
+}
+
+/// Redirects punted packets of an interface to an object of a feature, which sends them by an
+/// interface. They have the layer-2 header that they were received with in front of them. The
+/// feature's own lines of the configuration set this.
+///
+/// # Errors
+/// An object that isn't there.
+pub fn redirect_to_object(
+    world: &World,
+    v6: bool,
+    rx: SwIfIndex,
+    tx: SwIfIndex,
+    (of, number): (&'static ObjectType, u32),
+) -> Result<()> {
+    let link = if v6 { Link::IP6 } else { Link::IP4 };
+    let adj = world.get::<Adjacencies>().object(world, of, link, number)?;
+    let via = Some(Via { tx, nexthop: None });
+    put(world, (v6, Some(rx)), Redirect { via, is_owned: true, adj })
+}
+
+/// Removes what [`redirect_to_object`] has set, unless an operator has replaced it.
+///
+/// # Errors
+/// The features of the interface can't be changed.
+pub fn end_redirect_to_object(world: &World, v6: bool, rx: SwIfIndex) -> Result<()> {
+    let all = world.get::<RedirectTable>().list(v6);
+    match all.into_iter().any(|(from, redirect)| from == Some(rx) && redirect.is_owned) {
+        true => delete(world, v6, Some(rx)),
+        false => Ok(()),
+    }
+}
+
+fn put(world: &World, (v6, rx): (bool, Option<SwIfIndex>), new: Redirect) -> Result<()> {
+    let old = world.get::<RedirectTable>().redirects().insert((v6, rx), new);
     apply(world, v6)?;
     if let Some(old) = old {
-        adjacencies.release(old.adj);
+        world.get::<Adjacencies>().release(old.adj);
     }
     Ok(())
 }

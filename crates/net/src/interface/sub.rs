@@ -58,6 +58,21 @@ impl Interfaces {
         parent: SwIfIndex,
         sub: SubInterface,
     ) -> Result<SwIfIndex, Error> {
+        self.create_sub_above(world, parent, sub, parent)
+    }
+
+    /// As [`Self::create_sub`], with an index above that of another interface too, as in
+    /// [`Self::create_above`].
+    ///
+    /// # Errors
+    /// As [`Self::create_sub`].
+    pub fn create_sub_above(
+        &self,
+        world: &World,
+        parent: SwIfIndex,
+        sub: SubInterface,
+        above: SwIfIndex,
+    ) -> Result<SwIfIndex, Error> {
         let over = self.get(parent)?;
         if over.sub.is_some() || over.kind != IfKind::Ethernet {
             let what = if over.sub.is_some() {
@@ -82,7 +97,7 @@ impl Interfaces {
         }
         let (name, made) =
             (format!("{}.{}", over.name, sub.id), format!("{}.{}", over.original.name, sub.id));
-        let sw_if = self.allot(world, &name, &made, Some(parent))?;
+        let sw_if = self.allot(world, &name, &made, Some(parent.max(above)))?;
         let output = self.take_frames(parent, sub.frames, sw_if).and_then(|()| {
             let output = self.add_output(world, &made, sw_if, &over, sub.frames);
             output.inspect_err(|_| {

@@ -28,6 +28,7 @@ fn a_feature_makes_taps_in_netns() {
         host_mtu: Some(1400),
         name: Some("of-p0".into()),
         ip: false,
+        above: None,
     };
     let tap = rig.control(move |world| {
         let taps = world.get::<Taps>();

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Changes of the host's links, addresses, neighbours and routes, as notifications and as dumps.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use netlink_packet_core::{DecodeError, NetlinkBuffer, NlasIterator, parse_u16, parse_u32};
+use wire::MacAddr;
+
+use crate::{Address, Link, route::address_in};
+
+/// A change, or an object of a dump.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A link is new or has changed.
+    Link(Link),
+    /// A link is gone.
+    LinkGone(Link),
+    /// An address was added or has changed.
+    Address(Address),
+    /// An address was removed.
+    AddressGone(Address),
+    /// A neighbour was added or has changed.
+    Neighbor(NeighborEntry),
+    /// A neighbour was removed.
+    NeighborGone(NeighborEntry),
+    /// A route was added.
+    Route(KernelRoute),
+    /// A route was removed.
+    RouteGone(KernelRoute),
+}
+
+/// A neighbour of the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NeighborEntry {
+    /// Index of the interface.
+    pub index: u32,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its MAC address, if it is known.
+    pub mac: Option<MacAddr>,
+    /// Its state: one of `NUD_*` (rtnetlink(7)).
+    pub state: u16,
+}
+
+impl NeighborEntry {
+    const REACHABLE: u16 = 0x02;
+    const STALE: u16 = 0x04;
+    const DELAY: u16 = 0x08;
+    const PROBE: u16 = 0x10;
+    const FAILED: u16 = 0x20;
+    const NOARP: u16 = 0x40;
+    const PERMANENT: u16 = 0x80;
+
+    /// It didn't answer.
+    pub fn has_failed(&self) -> bool {
+        self.state & Self::FAILED != 0
+    }
+
+    /// It was set, not learned.
+    pub fn is_static(&self) -> bool {
+        self.state & (Self::NOARP | Self::PERMANENT) != 0
+    }
+
+    /// Its MAC address may be used.
+    pub fn is_usable(&self) -> bool {
+        let learned = Self::REACHABLE | Self::STALE | Self::DELAY | Self::PROBE;
+        self.is_static() || self.state & learned != 0
+    }
+}
+
+/// The kind of a route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RouteKind {
+    /// By next hops.
+    Unicast,
+    /// Packets are dropped without a word.
+    Blackhole,
+    /// Senders learn that the destination is unreachable.
+    Unreachable,
+    /// Senders learn that this is prohibited.
+    Prohibit,
+    /// Another kind (`RTN_*`): of the host's own addresses, of groups …
+    Other(u8),
+}
+
+/// A next hop of a route.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Hop {
+    /// Index of the interface by which packets leave.
+    pub index: u32,
+    /// The next hop's address, which may be of the other protocol; `None`: destinations are on the
+    /// link.
+    pub gateway: Option<IpAddr>,
+    /// Its share of the flows, 1 at least.
+    pub weight: u16,
+    /// True if the kernel encapsulates packets (`RTA_ENCAP`).
+    pub is_encapsulated: bool,
+}
+
+/// A route of the host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelRoute {
+    /// The destination's network.
+    pub prefix: IpAddr,
+    /// Length of its prefix.
+    pub len: u8,
+    /// The table; 254 is the main one, 255 that of the host's own addresses.
+    pub table: u32,
+    /// The program that has set it (`RTPROT_*`): 2 is the kernel, up to 4 are operators.
+    pub protocol: u8,
+    /// Its kind.
+    pub kind: RouteKind,
+    /// The metric: of several routes to a network the one with the lowest is in force.
+    pub metric: u32,
+    /// Its next hops.
+    pub hops: Vec<Hop>,
+    /// The next-hop object that it names; the kernel lists its hops too, unless it is told not to.
+    pub nexthop_object: Option<u32>,
+    /// It replaces the route with the same metric (`NLM_F_REPLACE`).
+    pub replaces: bool,
+    /// It is an exception that the kernel has cached for a destination, no route of a table.
+    pub is_cached: bool,
+}
+
+/// `ndmsg`: family, padding, index, state, flags, type.
+const NDMSG: usize = 12;
+/// `rtmsg`: family, two lengths, TOS, table, protocol, scope, type, flags.
+const RTMSG: usize = 12;
+/// `rtnexthop`: length, flags, hops, index.
+const RTNEXTHOP: usize = 8;
+const NLM_F_REPLACE: u16 = 0x100;
+/// `RTNH_F_DEAD`: the link of a next hop is down.
+const DEAD: u8 = 1;
+/// `RTM_F_CLONED`
+const CLONED: u32 = 0x200;
+const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
+const RTA_VIA: u16 = 18;
+const RTA_ENCAP_TYPE: u16 = 21;
+const RTA_NH_ID: u16 = 30;
+
+/// The change in a message; `None` for one about something else.
+///
+/// # Errors
+/// A message that the kernel wouldn't send.
+pub(crate) fn parse(message: &NetlinkBuffer<&[u8]>) -> Result<Option<Change>, DecodeError> {
+    let payload = message.payload();
+    // Families other than these have messages of the same types: bridges, MPLS.
+    let family = i32::from(payload.first().copied().unwrap_or_default());
+    let is_ip = [libc::AF_INET, libc::AF_INET6].contains(&family);
+    let is_link = family == libc::AF_UNSPEC;
+    Ok(match message.message_type() {
+        libc::RTM_NEWLINK if is_link => Some(Change::Link(Link::parse(payload)?)),
+        libc::RTM_DELLINK if is_link => Some(Change::LinkGone(Link::parse(payload)?)),
+        libc::RTM_NEWADDR if is_ip => address_in(payload)?.map(Change::Address),
+        libc::RTM_DELADDR if is_ip => address_in(payload)?.map(Change::AddressGone),
+        libc::RTM_NEWNEIGH if is_ip => neighbor(payload, family)?.map(Change::Neighbor),
+        libc::RTM_DELNEIGH if is_ip => neighbor(payload, family)?.map(Change::NeighborGone),
+        libc::RTM_NEWROUTE if is_ip => {
+            Some(Change::Route(route(payload, family, message.flags())?))
+        }
+        libc::RTM_DELROUTE if is_ip => {
+            Some(Change::RouteGone(route(payload, family, message.flags())?))
+        }
+        _ => None,
+    })
+}
+
+fn cut() -> DecodeError {
+    DecodeError::from("a message that ends too early")
+}
+
+fn word(payload: &[u8], at: usize) -> Result<u32, DecodeError> {
+    parse_u32(payload.get(at..at + 4).ok_or_else(cut)?)
+}
+
+/// An address of a protocol.
+fn ip(value: &[u8], family: i32) -> Result<IpAddr, DecodeError> {
+    let bad = || DecodeError::from("an address of another length");
+    Ok(match family == libc::AF_INET6 {
+        true => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(value).map_err(|_| bad())?)),
+        false => IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(value).map_err(|_| bad())?)),
+    })
+}
+
+fn neighbor(payload: &[u8], family: i32) -> Result<Option<NeighborEntry>, DecodeError> {
+    let index = word(payload, 4)?;
+    let state = parse_u16(payload.get(8..10).ok_or_else(cut)?)?;
+    let (mut address, mut mac) = (None, None);
+    for attribute in NlasIterator::new(payload.get(NDMSG..).ok_or_else(cut)?) {
+        let attribute = attribute?;
+        match attribute.kind() {
+            NDA_DST => address = Some(ip(attribute.value(), family)?),
+            NDA_LLADDR => mac = <[u8; 6]>::try_from(attribute.value()).ok().map(MacAddr),
+            _ => {}
+        }
+    }
+    Ok(address.map(|address| NeighborEntry { index, address, mac, state }))
+}
+
+/// Attributes of one next hop: of a route, or behind an `rtnexthop`.
+#[derive(Default)]
+struct HopAttributes {
+    gateway: Option<IpAddr>,
+    is_encapsulated: bool,
+}
+
+impl HopAttributes {
+    fn read(&mut self, kind: u16, value: &[u8], family: i32) -> Result<(), DecodeError> {
+        match kind {
+            libc::RTA_GATEWAY => self.gateway = Some(ip(value, family)?),
+            // A family and an address of it.
+            RTA_VIA => {
+                let of = parse_u16(value.get(..2).ok_or_else(cut)?)?;
+                self.gateway = Some(ip(&value[2..], i32::from(of))?);
+            }
+            RTA_ENCAP_TYPE => self.is_encapsulated = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn hop(self, index: u32, hops: u8) -> Hop {
+        let gateway = self.gateway.filter(|gateway| !gateway.is_unspecified());
+        let weight = u16::from(hops) + 1;
+        Hop { index, gateway, weight, is_encapsulated: self.is_encapsulated }
+    }
+}
+
+fn route(payload: &[u8], family: i32, flags: u16) -> Result<KernelRoute, DecodeError> {
+    let &[_, len, _, _, table, protocol, _, kind, ..] = payload else { return Err(cut()) };
+    let any = match family == libc::AF_INET6 {
+        true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    };
+    let mut route = KernelRoute {
+        prefix: any,
+        len,
+        table: table.into(),
+        protocol,
+        kind: match kind {
+            libc::RTN_UNICAST => RouteKind::Unicast,
+            libc::RTN_BLACKHOLE => RouteKind::Blackhole,
+            libc::RTN_UNREACHABLE => RouteKind::Unreachable,
+            libc::RTN_PROHIBIT => RouteKind::Prohibit,
+            other => RouteKind::Other(other),
+        },
+        metric: 0,
+        hops: Vec::new(),
+        nexthop_object: None,
+        replaces: flags & NLM_F_REPLACE != 0,
+        is_cached: word(payload, 8)? & CLONED != 0,
+    };
+    if len > if any.is_ipv6() { 128 } else { 32 } {
+        return Err(DecodeError::from("a prefix that is too long"));
+    }
+    let (mut index, mut single) = (None, HopAttributes::default());
+    for attribute in NlasIterator::new(&payload[RTMSG..]) {
+        let attribute = attribute?;
+        let value = attribute.value();
+        match attribute.kind() {
+            libc::RTA_DST => route.prefix = ip(value, family)?,
+            libc::RTA_TABLE => route.table = parse_u32(value)?,
+            libc::RTA_PRIORITY => route.metric = parse_u32(value)?,
+            libc::RTA_OIF => index = Some(parse_u32(value)?),
+            libc::RTA_MULTIPATH => multipath(value, family, &mut route.hops)?,
+            RTA_NH_ID => route.nexthop_object = Some(parse_u32(value)?),
+            kind => single.read(kind, value, family)?,
+        }
+    }
+    if let Some(index) = index.filter(|_| route.hops.is_empty()) {
+        route.hops.push(single.hop(index, 0));
+    }
+    Ok(route)
+}
+
+fn multipath(mut value: &[u8], family: i32, hops: &mut Vec<Hop>) -> Result<(), DecodeError> {
+    while value.len() >= RTNEXTHOP {
+        let len = usize::from(parse_u16(&value[..2])?);
+        let index = word(value, 4)?;
+        let one = value.get(RTNEXTHOP..len).ok_or_else(cut)?;
+        let mut of = HopAttributes::default();
+        for attribute in NlasIterator::new(one) {
+            let attribute = attribute?;
+            of.read(attribute.kind(), attribute.value(), family)?;
+        }
+        if value[2] & DEAD == 0 {
+            hops.push(of.hop(index, value[3]));
+        }
+        value = value.get(len.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+#[cfg(feature = "tests")]
+mod tests {
+    use super::*;
+    use crate::socket::messages;
+    use proptest::prelude::*;
+
+    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut bytes = [(4 + value.len()) as u16, kind].map(u16::to_ne_bytes).concat();
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    fn message(kind: u16, flags: u16, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = (16 + payload.len() as u32).to_ne_bytes().to_vec();
+        bytes.extend([kind, flags].map(u16::to_ne_bytes).concat());
+        bytes.extend([0; 8]);
+        bytes.extend(payload);
+        bytes
+    }
+
+    fn parsed(bytes: &[u8]) -> Result<Option<Change>, DecodeError> {
+        parse(&messages(bytes).next().expect("one").expect("whole"))
+    }
+
+    fn route_message(kind: u8, attributes: &[Vec<u8>]) -> Vec<u8> {
+        let header = [&[2u8, 24, 0, 0, 254, 186, 0, kind][..], &[0; 4]].concat();
+        let payload = [header, attributes.concat()].concat();
+        message(libc::RTM_NEWROUTE, NLM_F_REPLACE, &payload)
+    }
+
+    fn multipath_message() -> Vec<u8> {
+        let hop = |index: u32, hops: u8, attributes: &[u8]| {
+            let len = (RTNEXTHOP + attributes.len()) as u16;
+            [&len.to_ne_bytes()[..], &[0, hops], &index.to_ne_bytes(), attributes].concat()
+        };
+        let via = [&10u16.to_ne_bytes()[..], &Ipv6Addr::LOCALHOST.octets()].concat();
+        let hops = [
+            hop(3, 0, &attribute(libc::RTA_GATEWAY, &[10, 0, 0, 2])),
+            hop(4, 9, &attribute(RTA_VIA, &via)),
+        ];
+        route_message(
+            1,
+            &[
+                attribute(libc::RTA_DST, &[192, 0, 2, 0]),
+                attribute(libc::RTA_TABLE, &7u32.to_ne_bytes()),
+                attribute(libc::RTA_PRIORITY, &0x1_0014u32.to_ne_bytes()),
+                attribute(libc::RTA_MULTIPATH, &hops.concat()),
+            ],
+        )
+    }
+
+    #[suite::test]
+    fn a_route_over_several_next_hops() {
+        let Ok(Some(Change::Route(route))) = parsed(&multipath_message()) else { panic!() };
+        assert_eq!((route.prefix, route.len, route.table), ([192, 0, 2, 0].into(), 24, 7));
+        assert_eq!((route.metric, route.protocol, route.replaces), (0x1_0014, 186, true));
+        let hop = |index, gateway: IpAddr, weight| Hop {
+            index,
+            gateway: Some(gateway),
+            weight,
+            is_encapsulated: false,
+        };
+        let wanted = [hop(3, [10, 0, 0, 2].into(), 1), hop(4, Ipv6Addr::LOCALHOST.into(), 10)];
+        assert_eq!(route.hops, wanted);
+    }
+
+    #[suite::test]
+    fn a_route_without_next_hops() {
+        let dst = attribute(libc::RTA_DST, &[192, 0, 2, 0]);
+        let Ok(Some(Change::Route(route))) = parsed(&route_message(6, &[dst])) else { panic!() };
+        assert_eq!((route.kind, &route.hops[..]), (RouteKind::Blackhole, &[][..]));
+    }
+
+    #[suite::test]
+    fn a_neighbor() {
+        let mut payload = vec![2u8, 0, 0, 0];
+        payload.extend(9u32.to_ne_bytes());
+        payload.extend([0x80, 0, 0, 0]);
+        payload.extend(attribute(NDA_DST, &[10, 0, 0, 2]));
+        payload.extend(attribute(NDA_LLADDR, &[2, 0, 0, 0, 0, 1]));
+        let got = parsed(&message(libc::RTM_DELNEIGH, 0, &payload));
+        let Ok(Some(Change::NeighborGone(neighbor))) = got else { panic!("{got:?}") };
+        assert_eq!((neighbor.index, neighbor.mac), (9, Some(MacAddr([2, 0, 0, 0, 0, 1]))));
+        assert!(neighbor.is_static() && neighbor.is_usable() && !neighbor.has_failed());
+    }
+
+    #[suite::test]
+    fn other_families_are_skipped() {
+        let payload = [&[28u8, 20, 0, 0, 254, 2, 0, 1][..], &[0; 4]].concat();
+        assert_eq!(parsed(&message(libc::RTM_NEWROUTE, 0, &payload)).ok(), Some(None));
+    }
+
+    proptest! {
+        #[suite::test]
+        fn broken_routes_dont_panic(
+            changes in proptest::collection::vec((16usize..120, any::<u8>()), 1..6),
+            len in 16usize..120,
+        ) {
+            let mut bytes = multipath_message();
+            for (at, byte) in changes {
+                if let Some(b) = bytes.get_mut(at) {
+                    *b = byte;
+                }
+            }
+            bytes.truncate(len);
+            let len = bytes.len() as u32;
+            bytes[..4].copy_from_slice(&len.to_ne_bytes());
+            let _ = parsed(&bytes);
+        }
+    }
+}
