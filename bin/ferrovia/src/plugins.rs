@@ -68,6 +68,8 @@ pub static ALL: &[&Plugin] = &[
     &pg::PLUGIN,
     &unittest::PLUGIN,
     &crate::api::PLUGIN,
+    &linux_cp::PLUGIN,
+    &linux_nl::PLUGIN,
 ];
 
 #[cfg(feature = "tests")]

@@ -70,6 +70,12 @@ static AREAS: &[Area] = &[
         intro: "Packets whose addresses and ports are changed.",
     },
     Area {
+        name: "control-plane",
+        title: "Mirrors in the kernel",
+        intro: "Routing daemons and other programs of the host use interfaces of the kernel as if \
+                they were the router's own. [How to](../linux-control-plane.md).",
+    },
+    Area {
         name: "punt",
         title: "Packets for other programs",
         intro: "Packets that the router hands to programs of the host, or to another host.",
