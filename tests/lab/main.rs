@@ -20,6 +20,7 @@ mod fragments;
 mod generator;
 mod guest;
 mod host;
+mod linux_cp;
 mod lldp;
 mod memif;
 mod mirror;
