@@ -167,14 +167,7 @@ fn twice(m: &Matches) -> Twice {
 
 /// An address with a port, as 10.0.0.1:80.
 fn end(m: &Matches, name: &str) -> Result<End> {
-    let word = m.str(name);
-    let parts = word.rsplit_once(':');
-    let read = parts.and_then(|(addr, port)| Some((addr.parse().ok()?, port.parse().ok()?)));
-    let (addr, port) = read.ok_or_else(|| {
-        Error::parse(format!("expected an address with a port, as 10.0.0.1:80, not `{word}'"))
-            .at(m.span(name))
-    })?;
-    Ok(End::new(addr, port))
+    End::parse(m.str(name)).map_err(|e| e.at(m.span(name)))
 }
 
 fn set(w: &World, m: &Matches, mapping: StaticMapping) -> Result<()> {

@@ -3,11 +3,11 @@
 //! translates them, on the thread that has their sessions.
 
 use crate::engine::{Engine, Place};
-use crate::icmp::Quoted;
 use crate::key::{End, has_ports, spread_of};
 use crate::packet::Packet;
 use crate::session::INWARD;
 use crate::settings::Settings;
+use ::nat::quoted::Quoted;
 use buffer::{Buffer, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use std::marker::PhantomData;

@@ -41,11 +41,9 @@ mod flows;
 mod icmp;
 mod inward;
 mod jobs;
-mod key;
 mod mapping;
 mod nodes;
 mod outward;
-mod packet;
 mod ports;
 mod session;
 mod settings;
@@ -56,6 +54,7 @@ mod tests;
 mod trace;
 
 use ::graph::{Feature, NodeDef, PerThread, Plugin, StateDef, rank};
+use ::nat::{key, packet};
 use ::stats::Space;
 use entry::{
     Classify, Enter, HandoffClassify, HandoffIn, HandoffOut, HandoffOutput, PreIn, PreOut,

@@ -1,67 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Settings as workers read them.
 
+pub use ::nat::timeouts::{FIRST_PORT, PORTS, TICKS, Timeout, Timeouts, tick};
+
 use crate::key::{spread, spread_of};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use wire::Ip4Prefix;
 
-/// Ticks of the timers in a second.
-pub const TICKS: u32 = 10;
-/// Nanoseconds of a tick.
-pub const TICK: u64 = 1_000_000_000 / TICKS as u64;
-/// The first port that is given to users, and the number of these ports.
-pub const FIRST_PORT: u32 = 1024;
-/// See there.
-pub const PORTS: u32 = 65_536 - FIRST_PORT;
 /// Sessions of a thread at most, if no other number is set.
 pub const SESSIONS: u32 = 63 * 1024;
 /// Packets of a ring between threads that VPP's setting gives at first.
 pub const FRAME_QUEUE: u32 = 64;
-
-/// A time of the instance's clock, as ticks.
-#[inline(always)]
-pub fn tick(now: u64) -> u32 {
-    (now / TICK) as u32
-}
-
-/// The kinds of timeouts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Timeout {
-    /// Of UDP, and of protocols without ports.
-    Udp,
-    /// Of TCP connections that are established.
-    TcpEstablished,
-    /// Of other TCP connections.
-    TcpTransitory,
-    /// Of ICMP queries.
-    Icmp,
-}
-
-/// Seconds, by [`Timeout`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timeouts(pub [u32; 4]);
-
-impl Default for Timeouts {
-    /// RFC 4787 4.3, RFC 5382 5, RFC 5508 3.2.
-    fn default() -> Self {
-        Self([300, 7440, 240, 60])
-    }
-}
-
-impl Timeouts {
-    /// A timeout in ticks; at least one.
-    #[inline(always)]
-    pub fn ticks(&self, of: Timeout) -> u32 {
-        self.0[of as usize].saturating_mul(TICKS).clamp(1, u32::MAX - 1)
-    }
-
-    /// A timeout in seconds.
-    pub fn seconds(&self, of: Timeout) -> u32 {
-        self.0[of as usize]
-    }
-}
 
 /// An address of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

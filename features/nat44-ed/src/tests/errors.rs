@@ -2,7 +2,7 @@
 //! Errors of ICMP.
 
 use super::*;
-use crate::icmp::Quoted;
+use ::nat::quoted::Quoted;
 use wire::Icmp4Type;
 
 /// The packet that a sent error quotes.

@@ -12,12 +12,12 @@ mod workers;
 
 use crate::PLUGIN;
 use crate::packet::ports_of;
+use ::nat::drive::{Seen, seen};
 use graph::Plugin;
 use net::drive::{Rig, peer_mac, port_mac};
 use net::{Neighbor, Neighbors};
 use std::net::Ipv4Addr;
 use testkit::pkt::{self, Packet};
-use wire::l4::{self, Verdict};
 use wire::{Header, IpHeader, IpProtocol, Ipv4Header, TcpFlags};
 
 pub static PLUGINS: &[&Plugin] = &[
@@ -75,32 +75,6 @@ fn packet(port: usize, from: &str, to: &str) -> Packet {
 /// A SYN.
 fn syn(packet: Packet, from: u16, to: u16) -> Packet {
     packet.tcp(from, to).segment(TcpFlags::SYN, 1, 0)
-}
-
-/// The fields of a sent packet that translation changes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Seen {
-    port: usize,
-    from: (Ipv4Addr, u16),
-    to: (Ipv4Addr, u16),
-}
-
-/// Reads a frame, whose checksums have to be right.
-fn seen((port, frame): &(usize, Vec<u8>)) -> Seen {
-    let bytes = &frame[ETHERNET..];
-    let ip = Ipv4Header::view(bytes).expect("an IP header");
-    assert!(Ipv4Header::checksum_ok_at(bytes), "IP checksum of {bytes:02x?}");
-    if !ip.is_fragment()
-        && matches!(ip.protocol, IpProtocol::TCP | IpProtocol::UDP | IpProtocol::ICMP)
-    {
-        let verdict = l4::verify(bytes);
-        assert!(
-            matches!(verdict, Ok(Verdict::Valid | Verdict::Absent)),
-            "{verdict:?}: {bytes:02x?}"
-        );
-    }
-    let l4 = ports_of(bytes).unwrap_or_default();
-    Seen { port: *port, from: (ip.src(), l4.src_port), to: (ip.dst(), l4.dst_port) }
 }
 
 /// Sends a packet; returns the packets that have left.

@@ -23,6 +23,20 @@ impl End {
     pub const fn new(addr: Ipv4Addr, port: u16) -> Self {
         Self { addr, port }
     }
+
+    /// Reads an address with a port, as 10.0.0.1:80.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(text: &str) -> cli::Result<Self> {
+        let parts = text.rsplit_once(':');
+        let read = parts.and_then(|(addr, port)| Some((addr.parse().ok()?, port.parse().ok()?)));
+        let (addr, port) = read.ok_or_else(|| {
+            let why = format!("expected an address with a port, as 10.0.0.1:80, not `{text}'");
+            cli::Error::parse(why)
+        })?;
+        Ok(Self::new(addr, port))
+    }
 }
 
 impl Default for End {

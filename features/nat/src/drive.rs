@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! For tests of the kinds: packets as they have left, and instances with several threads.
+
+use crate::packet::ports_of;
+use cli::{Command, Tree};
+use graph::counters::ERRORS;
+use graph::{Plugin, Runtime, SwIfIndex, World, WorldConfig};
+use net::drive::{Recorded, Recorder, ethernet, peer_mac, port_mac};
+use net::{Addresses, Interfaces, Neighbor, Neighbors};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use wire::l4::{self, Verdict};
+use wire::{Header, Ip4, IpHeader, IpProtocol, Ipv4Header};
+
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// The fields of a sent packet that translation changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// Number of the port that it has left by.
+    pub port: usize,
+    /// Source address and port.
+    pub from: (Ipv4Addr, u16),
+    /// Destination address and port.
+    pub to: (Ipv4Addr, u16),
+}
+
+/// Reads a frame that has left by a port.
+///
+/// # Panics
+/// If one of its checksums is wrong.
+pub fn seen((port, frame): &(usize, Vec<u8>)) -> Seen {
+    let bytes = &frame[ETHERNET..];
+    let ip = Ipv4Header::view(bytes).expect("an IP header");
+    assert!(Ipv4Header::checksum_ok_at(bytes), "IP checksum of {bytes:02x?}");
+    if !ip.is_fragment()
+        && matches!(ip.protocol, IpProtocol::TCP | IpProtocol::UDP | IpProtocol::ICMP)
+    {
+        let verdict = l4::verify(bytes);
+        assert!(
+            matches!(verdict, Ok(Verdict::Valid | Verdict::Absent)),
+            "{verdict:?}: {bytes:02x?}"
+        );
+    }
+    let l4 = ports_of(bytes).unwrap_or_default();
+    Seen { port: *port, from: (ip.src(), l4.src_port), to: (ip.dst(), l4.dst_port) }
+}
+
+/// An instance with a main thread and workers, whose ports N have 10.0.N.1/24 and neighbours.
+pub struct Threads {
+    /// The instance.
+    pub world: Arc<World>,
+    threads: Vec<Runtime>,
+    ports: Vec<SwIfIndex>,
+    commands: &'static [Command<World>],
+}
+
+impl Threads {
+    /// An instance with so many workers and two ports.
+    ///
+    /// # Panics
+    /// If there is no such instance, or a line fails.
+    pub fn new(
+        plugins: &'static [&'static Plugin],
+        commands: &'static [Command<World>],
+        workers: usize,
+        lines: &[&str],
+    ) -> Self {
+        let config = WorldConfig { threads: workers + 1, buffers: 4096, ..WorldConfig::default() };
+        let (world, threads) = World::new(&config, plugins).expect("an instance");
+        let mut this = Self { world, threads, ports: Vec::new(), commands };
+        (0..2).for_each(|i| this.add_port(i));
+        lines.iter().for_each(|line| this.cli(line));
+        this.turns();
+        this
+    }
+
+    fn add_port(&mut self, i: u8) {
+        let world = &self.world;
+        let interfaces = world.get::<Interfaces>();
+        let new = ethernet(format!("p{i}"), port_mac(i.into()));
+        let make = |world: &World, _, sw_if| Recorder::new(world, sw_if);
+        let sw_if = interfaces.create(world, new, make).expect("created");
+        interfaces.set_admin(world, sw_if, true).expect("up");
+        let prefix = format!("10.0.{i}.1/24").parse().expect("a prefix");
+        world.get::<Addresses<Ip4>>().add(world, sw_if, prefix).expect("added");
+        for host in 2..40 {
+            let peer = Neighbor::new(sw_if, Ipv4Addr::new(10, 0, i, host).into(), peer_mac(0));
+            let peer = Neighbor { is_static: true, ..peer };
+            world.get::<Neighbors>().set(world, peer).expect("set");
+        }
+        self.ports.push(sw_if);
+    }
+
+    /// Runs a command.
+    ///
+    /// # Panics
+    /// If it fails.
+    pub fn cli(&mut self, line: &str) {
+        let tree = Tree::new(self.commands).expect("commands");
+        tree.execute(&self.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+
+    /// Lets all threads do what there is to do.
+    pub fn turns(&mut self) {
+        for _ in 0..4 {
+            self.world.processes.run(&self.world);
+            self.threads.iter_mut().for_each(|rt| _ = rt.turn(true));
+        }
+    }
+
+    /// Receives a frame on a thread; returns what has left.
+    ///
+    /// # Panics
+    /// If there is no buffer, or a checksum is wrong.
+    pub fn pass(&mut self, thread: usize, port: usize, frame: &[u8]) -> Vec<Seen> {
+        let input = self.world.node("ip4-input").expect("there");
+        let rt = &mut self.threads[thread];
+        let mut b = rt.cache().alloc().expect("a buffer");
+        assert!(b.set_data(&frame[ETHERNET..]));
+        b.rx_if = self.ports[port].0;
+        rt.inject(input, b);
+        self.turns();
+        let number = |sw_if: u32| self.ports.iter().position(|port| port.0 == sw_if);
+        let all = self.world.get::<Recorded>().take();
+        all.into_iter()
+            .map(|(sw_if, frame)| seen(&(number(sw_if).expect("a port"), frame)))
+            .collect()
+    }
+
+    /// Packets of all threads that a node has counted for a reason.
+    pub fn count(&self, node: &str, reason: &str) -> u64 {
+        let errors = self.world.stats.simple(ERRORS);
+        let all = self.world.reasons().into_iter().enumerate();
+        all.filter(|(_, r)| &*r.node == node && r.reason == reason)
+            .map(|(i, _)| errors.sum(i))
+            .sum()
+    }
+}

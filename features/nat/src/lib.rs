@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Parts that kinds of address translation share. It is no plugin: each kind is a feature of its
+//! own.
+//!
+//! | module | content |
+//! |---|---|
+//! | `key` | ends and keys of flows, and VPP's spread of users over workers |
+//! | `packet` | the fields of an IPv4 packet that translation reads, and their change in place |
+//! | `quoted` | the packet that an ICMP error quotes |
+//! | `egress` | where packets to an address leave |
+//! | `held` | tables that a kind keeps |
+//! | `timeouts` | timeouts of sessions, and the ticks of their timers |
+//! | `drive` | for tests: packets as they have left, instances with several threads |
+//! | `walk` | walks of control over the sessions of all threads, in slices |
+
+pub mod drive;
+pub mod egress;
+pub mod held;
+pub mod key;
+pub mod packet;
+pub mod quoted;
+pub mod timeouts;
+pub mod walk;
