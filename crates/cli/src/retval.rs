@@ -6,12 +6,14 @@
 pub struct Retval(i32);
 
 impl Retval {
-    /// The number in replies, below zero.
+    /// The number in replies; only [`UNCHANGED`] is above zero.
     pub const fn code(self) -> i32 {
         self.0
     }
 }
 
+/// The plugin is enabled already, or disabled: VPP's DET44 and NAT66 answer with this number.
+pub const UNCHANGED: Retval = Retval(1);
 /// An error without a number of its own.
 pub const UNSPECIFIED: Retval = Retval(-1);
 /// No interface has this index.

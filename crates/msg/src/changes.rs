@@ -18,7 +18,15 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Words of the names of requests that change nothing.
 const LOOKS: [&str; 5] = ["get", "show", "lookup", "want", "dump"];
 /// Names of others: commands are logged by themselves.
-const OTHERS: [&str; 3] = ["cli", "cli_inband", "feature_is_enabled"];
+const OTHERS: [&str; 7] = [
+    "cli",
+    "cli_inband",
+    "det44_forward",
+    "det44_reverse",
+    "feature_is_enabled",
+    "nat_det_forward",
+    "nat_det_reverse",
+];
 
 /// Returns true if a request of this name, which isn't a dump, changes something.
 pub fn is_change(name: &str) -> bool {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// Types that VPP describes in files of their own, which others import: generators of bindings make
 /// a package of each.
-const SHARED: [(&str, &[&str]); 6] = [
+const SHARED: [(&str, &[&str]); 7] = [
     ("ethernet_types", &["mac_address"]),
     (
         "fib_types",
@@ -57,6 +57,7 @@ const SHARED: [(&str, &[&str]); 6] = [
             "prefix_matcher",
         ],
     ),
+    ("nat_types", &["nat_config_flags", "nat_log_level", "nat_timeouts"]),
     ("tunnel_types", &["tunnel", "tunnel_encap_decap_flags", "tunnel_flags", "tunnel_mode"]),
     ("vpe_types", &["log_level", "timedelta", "timestamp", "version"]),
 ];

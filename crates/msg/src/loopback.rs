@@ -186,7 +186,7 @@ impl<'a, W: 'static> Loopback<'a, W> {
                 assert_eq!(head.context, self.context, "{name} of another request");
                 let reply = R::Reply::read(&mut r).expect("what the reply says");
                 assert!(r.rest().is_empty(), "{name} has {} bytes too many", r.rest().len());
-                return if head.retval < 0 { Err(head.retval) } else { Ok(reply) };
+                return if head.retval == 0 { Ok(reply) } else { Err(head.retval) };
             }
             meanwhile();
         }

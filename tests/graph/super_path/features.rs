@@ -32,6 +32,9 @@ pub const TABLES: &[&str] = &[
      permit src ::/0 dst ::/0",
     "set acl-plugin acl deny proto udp sport 0-2000, permit proto icmp sport 0-8",
     "set acl-plugin counters enable",
+    "nat66 plugin enable",
+    "nat66 add static mapping local 2001:db8:9::9 external 2001:db8:77::9",
+    "nat66 add static mapping local 2001:db8:8::8 external 2001:db8:77::8",
 ];
 
 /// Features, on and off. Those that stay the same beside each other.
@@ -78,6 +81,9 @@ pub const FEATURES: &[[&str; 2]] = &[
         "set acl-plugin interface e3.7 output acl 1",
         "set acl-plugin interface e3.7 output acl 1 del",
     ],
+    ["set interface nat66 in e1", "set interface nat66 in e1 del"],
+    ["set interface nat66 out e2", "set interface nat66 out e2 del"],
+    ["set interface nat66 out e3", "set interface nat66 out e3 del"],
     ["l3xc add e4 via 10.0.3.2 e3", "l3xc del e4"],
     ["set urpf ip4 tx loose e2", "set urpf ip4 tx off e2"],
     ["set urpf ip6 tx strict e3", "set urpf ip6 tx off e3"],
