@@ -35,6 +35,7 @@ mod interface;
 mod link_local;
 mod meta;
 pub mod mfib;
+mod mirror;
 mod neighbor;
 mod nexthop;
 mod path_mtu;
@@ -75,6 +76,7 @@ pub use interface::{
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};
 pub use mfib::Mfib;
+pub use mirror::{EmitCopy, Mirror, Mirrors, mirror};
 pub use neighbor::{
     Evidence, LearnResult, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors,
     Prober, Refusal, RemovalReason,

@@ -76,12 +76,6 @@ impl<T: Outlet> Exit<T> {
         self.left += 1 << 32 | u64::from(bytes);
     }
 
-    /// Counts packets of `bytes` bytes together that leave by it.
-    #[inline(always)]
-    pub fn count_all(&mut self, packets: u32, bytes: u32) {
-        self.left += u64::from(packets) << 32 | u64::from(bytes);
-    }
-
     #[inline(always)]
     fn settle(&self, lanes: &IfLanes) {
         if self.left == 0 {

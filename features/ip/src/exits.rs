@@ -3,7 +3,7 @@
 
 use crate::family::{Ip, arc};
 use graph::{ArcIndex, Cx, NodeIndex, ThreadIndex, World};
-use net::{Exit, IfFlags, IfLanes, Interfaces, Outlet, SentTags, Views};
+use net::{Exit, IfFlags, IfLanes, Interfaces, Mirrors, Outlet, SentTags, Views};
 use std::sync::Arc;
 
 /// A transmit node, and the tags that frames get there.
@@ -84,8 +84,9 @@ pub struct Outward {
     /// The arc of the protocol's packets that leave. It has to be empty, and so has the next one.
     pub features: ArcIndex,
     interface_output: ArcIndex,
-    /// True if BVIs have no exit.
-    without_bvis: bool,
+    /// Set for a node that makes copies of the frames that it sends, and sends packets through
+    /// bridge domains itself: there BVIs have no exit.
+    pub mirrors: Option<Mirrors>,
     /// By interface.
     pub lanes: Arc<IfLanes>,
 }
@@ -99,15 +100,15 @@ impl Outward {
             interfaces: world.get(),
             features: arc::<F>(world, "{ip}-output"),
             interface_output,
-            without_bvis: false,
+            mirrors: None,
             lanes: IfLanes::of(world, thread),
         }
     }
 
-    /// The same for a node that sends packets through bridge domains itself.
+    /// The same for a super-path: see [`Self::mirrors`].
     #[must_use]
-    pub fn without_bvis(self) -> Self {
-        Self { without_bvis: true, ..self }
+    pub fn with_mirrors(self, mirrors: Mirrors) -> Self {
+        Self { mirrors: Some(mirrors), ..self }
     }
 
     /// Returns the exit of an interface by its output node; `None` if the graph has to see its
@@ -144,7 +145,7 @@ impl Outward {
         cx: &Cx<'_, TRACED>,
     ) -> Option<Out> {
         let is_bvi = views.get(tx_if as usize)?.flags.contains(IfFlags::BVI);
-        if is_bvi && self.without_bvis { None } else { self.out(tx_if, output, views, cx) }
+        if is_bvi && self.mirrors.is_some() { None } else { self.out(tx_if, output, views, cx) }
     }
 
     /// As [`Self::look`], for BVIs too.
@@ -170,7 +171,7 @@ impl Outward {
         cx: &Cx<'_, TRACED>,
     ) -> Option<Out> {
         let view = views.get(tx_if as usize)?;
-        if self.has_features(tx_if, cx) || !view.is_up() || view.output != output {
+        if !self.is_open(tx_if, view.tx, cx) || !view.is_up() || view.output != output {
             return None;
         }
         if !view.flags.contains(IfFlags::SUB) {
@@ -184,9 +185,17 @@ impl Outward {
         Some(Out { tx: view.tx, parent: sent.parent, tags: sent.tags })
     }
 
-    /// True if an interface has features of all packets that it sends.
+    /// True if an interface has no features of all packets that it sends, but for mirrors.
     #[inline(always)]
-    pub fn has_features<const TRACED: bool>(&self, tx_if: u32, cx: &Cx<'_, TRACED>) -> bool {
-        cx.has_arc(self.interface_output, tx_if)
+    pub fn is_open<const TRACED: bool>(
+        &self,
+        tx_if: u32,
+        tx: NodeIndex,
+        cx: &Cx<'_, TRACED>,
+    ) -> bool {
+        match &self.mirrors {
+            Some(mirrors) => mirrors.take_sent(tx_if, tx, cx),
+            None => !cx.has_arc(self.interface_output, tx_if),
+        }
     }
 }

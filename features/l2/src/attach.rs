@@ -54,8 +54,8 @@ pub struct Attached {
 /// The nodes of features of other plugins, by bit.
 #[derive(Default)]
 pub struct AttachedNodes {
-    input: [OnceLock<NodeIndex>; 32],
-    output: [OnceLock<NodeIndex>; 32],
+    pub(crate) input: [OnceLock<NodeIndex>; 32],
+    pub(crate) output: [OnceLock<NodeIndex>; 32],
 }
 
 impl AttachedNodes {

@@ -5,6 +5,7 @@ use crate::attach::{OutputFeatures, register_input, register_output};
 use crate::bridge::Bridge;
 use crate::features::Features;
 use crate::meta::{DomainBits, L2Meta};
+use crate::ordinary::Origin;
 use crate::state::NO_DOMAIN;
 use buffer::Buffer;
 use graph::{SwIfIndex, World};
@@ -35,6 +36,14 @@ impl Bridge {
     pub fn set_mirrored(&self, world: &World, sw_if: SwIfIndex, mirrored: Mirrored) {
         self.set_input_feature(world, sw_if, Features::SPAN, mirrored.received);
         self.set_output_feature(world, sw_if, OutputFeatures::SPAN, mirrored.sent);
+    }
+}
+
+impl Origin {
+    /// Gives a frame the metadata that copies of it need ([`address_mirror_copy`]).
+    pub fn mark(&self, b: &mut Buffer) {
+        let domain = DomainBits::of(NO_DOMAIN, false);
+        b.set_scratch(L2Meta::bridged(Features::empty(), domain, self.group(), 0));
     }
 }
 

@@ -28,7 +28,7 @@ pub enum UnicastPath {
 impl UnicastPath {
     /// The path of a port's frames: the features that a super-path can replace, or the graph.
     fn of(role: Role, features: Features) -> Self {
-        let features = features - Features::QUESTIONS;
+        let features = features - Features::QUESTIONS - Features::SPAN;
         match (role, features.next()) {
             (Role::Crossed(peer), Step::Output) => Self::Crossed(peer),
             (Role::Bridged | Role::Bvi, Step::Learn) => {
@@ -52,6 +52,8 @@ pub struct Origin {
     pub unicast_path: UnicastPath,
     /// True if it has sub-interfaces: tagged frames may be theirs.
     pub has_subs: bool,
+    /// True if copies are made of its frames ([`Bridge::mirror_nodes`]).
+    pub mirrored: bool,
     /// Index of its domain.
     pub domain: u16,
     shg: u8,
@@ -69,12 +71,19 @@ impl Origin {
         source.word() == self.mine.word() || is_provisioned
     }
 
-    /// Returns true if frames to a station with this entry may go to its port or BVI directly.
+    /// The split-horizon group of its frames in the graph.
+    pub(crate) fn group(&self) -> u8 {
+        if matches!(self.unicast_path, UnicastPath::Crossed(_)) { 0 } else { self.shg }
+    }
+
+    /// Returns true if frames to a station with this entry may go to its port or BVI directly. The
+    /// BVI gets no frames of which copies are made.
     #[inline(always)]
     pub fn may_send(&self, entry: MacEntry, target: &Target) -> bool {
         let current = generation((self.mine.generation >> 8) as u8, target.generation);
         entry.port != self.rx_if
             && entry.flags & FILTER == 0
+            && !(target.is_bvi & self.mirrored)
             && target.takes(self.domain, self.shg)
             && (!is_learned(entry) || entry.generation == current)
     }
@@ -89,6 +98,8 @@ pub struct Target {
     pub is_open: bool,
     /// True for the BVI: it receives frames to its address.
     pub is_bvi: bool,
+    /// True if copies are made of its frames ([`Bridge::mirror_nodes`]).
+    pub mirrored: bool,
     domain: u16,
     shg: u8,
     generation: u8,
@@ -170,6 +181,7 @@ impl Bridge {
             rx_if,
             unicast_path: UnicastPath::Graph,
             has_subs: interfaces.has_subs(rx_if, turn),
+            mirrored: port.is_some_and(|port| port.features.contains(Features::SPAN)),
             domain: 0,
             shg: 0,
             mine: MacEntry::default(),
@@ -194,7 +206,11 @@ impl Bridge {
     pub fn target(&self, tx_if: u32, view: IfView, turn: &Turn<'_>) -> Target {
         let Some(&port) = self.ports.get(tx_if, turn) else { return Target::default() };
         let Port { domain, shg, generation, .. } = port;
-        let target = Target { tx: view.tx, is_open: true, is_bvi: false, domain, shg, generation };
+        let (first, [_, mirror]) =
+            (self.next_attached(&port, OutputFeatures::default()), self.mirror_nodes());
+        let mirrored = first.is_some() && first == mirror;
+        let (is_open, is_bvi) = (true, false);
+        let target = Target { tx: view.tx, is_open, is_bvi, mirrored, domain, shg, generation };
         match port.role {
             Role::Bvi if view.flags.contains(IfFlags::ADMIN) => {
                 Target { is_open: false, is_bvi: true, shg: 0, ..target }
@@ -202,7 +218,7 @@ impl Bridge {
             Role::Bridged | Role::Crossed(_)
                 if port.rewrites.is_none()
                     && port.filter.is_none()
-                    && self.next_attached(&port, OutputFeatures::default()).is_none()
+                    && (first.is_none() || mirrored)
                     && view.is_up()
                     && !view.flags.intersects(IfFlags::SUB.union(IfFlags::IP_MODE)) =>
             {
@@ -210,6 +226,16 @@ impl Bridge {
             }
             _ => Target::default(),
         }
+    }
+
+    /// The nodes that copy received and sent frames of mirrored ports.
+    #[inline(always)]
+    pub fn mirror_nodes(&self) -> [Option<NodeIndex>; 2] {
+        let (input, output) = (Features::SPAN.bits(), OutputFeatures::SPAN.bits());
+        [
+            self.attached.input[input.ilog2() as usize].get().copied(),
+            self.attached.output[output.ilog2() as usize].get().copied(),
+        ]
     }
 
     /// Counts frames as the nodes count them that these frames don't visit.

@@ -2,6 +2,7 @@
 //! `span-input`, `span-output`: copies of the frames that a device receives and sends.
 
 use crate::mirror::{Level, SpanTrace, Targets, copy, prepare, targets};
+use crate::stage::Place;
 use buffer::Buffer;
 use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use net::Interfaces;
@@ -46,6 +47,10 @@ impl<const TX: bool> Build for SpanDevice<TX> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self { targets: world.get(), interfaces: world.get(), copies: Copies::default() }
     }
+}
+
+impl<const TX: bool> Place for SpanDevice<TX> {
+    const OF: (Level, bool) = (Level::Device, TX);
 }
 
 impl<const TX: bool> Node for SpanDevice<TX> {

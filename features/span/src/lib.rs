@@ -32,12 +32,14 @@ mod cli;
 mod control;
 mod device;
 mod mirror;
+mod stage;
 mod switched;
 #[cfg(feature = "tests")]
 mod tests;
 
 use control::Span;
 use graph::{Feature, NodeDef, Plugin, StateDef};
+use stage::Copier;
 
 /// Port mirroring.
 pub static PLUGIN: Plugin = Plugin {
@@ -62,6 +64,11 @@ pub static PLUGIN: Plugin = Plugin {
     features: &[
         Feature { arc: "device-input", node: "span-input", before: &["super-path"], after: &[] },
         Feature { arc: "interface-output", node: "span-output", before: &[], after: &[] },
+    ],
+    stages: &[
+        net::mirror::<device::SpanOutput, Copier<device::SpanOutput>>(),
+        net::mirror::<switched::SpanL2Input, Copier<switched::SpanL2Input>>(),
+        net::mirror::<switched::SpanL2Output, Copier<switched::SpanL2Output>>(),
     ],
     cli: cli::COMMANDS,
     config: self::cli::write_config,

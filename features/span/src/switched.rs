@@ -3,6 +3,7 @@
 //! they are switched.
 
 use crate::mirror::{Level, SpanTrace, Targets, copy, prepare, targets};
+use crate::stage::Place;
 use buffer::Buffer;
 use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use l2::{Features, InputSteps, address_mirror_copy};
@@ -48,6 +49,10 @@ impl<const TX: bool> Build for SpanL2<TX> {
         let steps = InputSteps::new(world);
         Self { targets: world.get(), interfaces: world.get(), steps, copies: Copies::default() }
     }
+}
+
+impl<const TX: bool> Place for SpanL2<TX> {
+    const OF: (Level, bool) = (Level::L2, TX);
 }
 
 impl<const TX: bool> Node for SpanL2<TX> {

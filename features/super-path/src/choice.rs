@@ -68,11 +68,11 @@ impl<F: Protocol> Forwarder<F> {
     /// Returns the member that a hash selects, if the hop is a load-balance, and the route that was
     /// followed to it.
     #[inline(always)]
-    pub(super) fn member<const TRACED: bool>(
+    pub(super) fn member(
         &self,
         hop: AdjIndex,
         hash: u32,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Option<(AdjIndex, u32)> {
         match self.adjacencies.ordinaries().load_balance(hop) {
             Some(SmallLoadBalance { members, via }) => {
@@ -84,11 +84,11 @@ impl<F: Protocol> Forwarder<F> {
 
     /// The same for load-balances with more members than a compact record holds.
     #[inline(never)]
-    fn member_of_many<const TRACED: bool>(
+    fn member_of_many(
         &self,
         hop: AdjIndex,
         hash: u32,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Option<(AdjIndex, u32)> {
         let adj =
             self.adjacencies.get(hop, cx.turn).filter(|adj| adj.kind == AdjKind::LoadBalance)?;

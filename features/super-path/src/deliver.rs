@@ -15,12 +15,12 @@ impl<F: Protocol> Forwarder<F> {
     /// Sends a packet for us of so many bytes, which was looked up in a table, to the node that
     /// takes it; `None`, and nothing changed, if the graph has to check it.
     #[inline(always)]
-    pub(super) fn deliver_one<const TRACED: bool>(
+    pub(super) fn deliver_one(
         b: &mut Buffer,
         (front, total): (Front, u32),
         (hop, table): (AdjIndex, u32),
         local: &mut Local<F>,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Option<To> {
         let len = b.len();
         front.strip(b, total);
@@ -69,7 +69,7 @@ impl<F: Protocol> Forwarder<F> {
         self.counters.add(adj.counter as usize, packets, bytes);
         if counting {
             deferred.add(route, of_route.0, of_route.1);
-            self.count_via(adj.via, packets, bytes, cx);
+            self.count_vias([0, adj.via], packets, bytes, cx);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! can't handle to the end go on in front of what is left to do, and never twice through a stage.
 
 use crate::forwarder::Forwarder;
-use crate::gate::{DirectedBy, Gate, One, Open};
+use crate::gate::{Gate, Open};
 use crate::next_hop::Protocol;
 use crate::plan::Plan;
 use crate::rx::Rx;
@@ -11,7 +11,7 @@ use crate::{Bits, To};
 use buffer::Buffer;
 use graph::{Cx, Vector};
 use ip::headers::BLOCK;
-use net::{Buffers, Front, PacketColumns, TableIndex};
+use net::{Buffers, PacketColumns, TableIndex};
 
 /// The packets of a plan.
 pub struct OfPlan<'a, 'v> {
@@ -113,26 +113,5 @@ impl<F: Protocol> Forwarder<F> {
             }
         }
         self.count_received(plan, left);
-    }
-
-    /// As [`Self::pass_features`], for one packet of so many bytes: the object that it takes
-    /// instead of a lookup, or `Err` with its next node if a feature's node has to handle it.
-    #[inline(never)]
-    pub(super) fn pass_one(
-        &self,
-        b: &mut Buffer,
-        (rx, front, total): (&Rx, Front, u32),
-        gate: &mut Gate<F>,
-        cx: &Cx<'_, false>,
-    ) -> Result<Option<DirectedBy>, To> {
-        let columns = (&[F::frame_source(b)][..], &[total][..]);
-        let (of, mut buffers) = ((b.rx_if, rx.table::<F>()), One(b));
-        let mut packets = PacketColumns::new(of, 1, columns, &mut buffers).behind(front);
-        let (passing, directed) = gate.pass(&mut packets, rx.chain, cx);
-        if passing != 0 {
-            return Ok(directed);
-        }
-        let [node, ..] = packets.nodes();
-        Err(To::Node(node))
     }
 }

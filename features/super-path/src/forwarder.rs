@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a destination to a [`NextHop`]: lookups, in steps.
 
-use crate::gate::{Gate, Open};
 use crate::next_hop::{Ends, NextHop, Protocol};
 use crate::plan::Plan;
-use crate::rx::Rx;
 use crate::{ETHERNET, To};
 use buffer::Buffer;
 use graph::{Cx, ThreadIndex, World};
+use ip::RouteCounts;
 use ip::exits::{Exits, Out, Outward};
-use ip::headers::Onward;
-use ip::{Local, RouteCounts};
 use l2::Bridge;
 use net::PathMtus;
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Ordinary, TAG, TableIndex, Views};
+use net::{
+    Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Mirrors, Ordinary, TAG, TableIndex, Views,
+};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use sync::Turn;
 use tables::SplitLookup;
 
 /// The route of packets that take no route: it has no counters.
-const NO_ROUTE: u32 = u32::MAX;
+pub const NO_ROUTE: u32 = u32::MAX;
 
 /// Routes of one protocol, and their counters.
 pub struct Forwarder<F: Protocol> {
@@ -43,7 +42,7 @@ impl<F: Protocol> Forwarder<F> {
         Self {
             fib: world.get(),
             path_mtus: world.get(),
-            outward: Outward::new::<F>(world, thread).without_bvis(),
+            outward: Outward::new::<F>(world, thread).with_mirrors(Mirrors::new(world, thread)),
             interfaces: world.get(),
             bridge: world.get(),
             received,
@@ -61,19 +60,19 @@ impl<F: Protocol> Forwarder<F> {
 
     /// The least path MTU: a larger packet may not fit on its whole path.
     #[inline(always)]
-    pub(super) fn least<const TRACED: bool>(&self, cx: &Cx<'_, TRACED>) -> usize {
+    pub(super) fn least(&self, cx: &Cx<'_, false>) -> usize {
         self.path_mtus.known(cx.turn).least()
     }
 
     /// Returns the [`NextHop`] of packets over an adjacency that is no load-balance; `None` if the
     /// graph handles them.
     #[inline(always)]
-    pub(super) fn next_hop<const TRACED: bool>(
+    pub(super) fn next_hop(
         &self,
         adj: &Adj,
         exits: &mut Exits,
         views: Views<'_>,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Option<NextHop> {
         if adj.kind != AdjKind::Rewrite {
             return None;
@@ -84,12 +83,7 @@ impl<F: Protocol> Forwarder<F> {
 
     /// The same, if the exit of the interface is known.
     #[inline(always)]
-    pub(super) fn next_hop_by<const TRACED: bool>(
-        &self,
-        adj: &Adj,
-        out: Out,
-        cx: &Cx<'_, TRACED>,
-    ) -> Option<NextHop> {
+    pub(super) fn next_hop_by(&self, adj: &Adj, out: Out, cx: &Cx<'_, false>) -> Option<NextHop> {
         let (tags, header_len) = (out.tags, usize::from(adj.rewrite_len));
         // A link of IP has no header.
         let ends = if header_len == 0 { [[0; 8]; 2] } else { adj.short_rewrite()? };
@@ -130,13 +124,13 @@ impl<F: Protocol> Forwarder<F> {
     /// a member of a load-balance; and the route that was followed to the load-balance
     /// ([`Adj::via`]).
     #[inline(always)]
-    pub(super) fn adj<'t, const TRACED: bool>(
+    pub(super) fn adj<'t>(
         &'t self,
         b: &mut Buffer,
         hop: AdjIndex,
         total: u32,
         table: u32,
-        cx: &Cx<'t, TRACED>,
+        cx: &Cx<'t, false>,
     ) -> Option<(&'t Adj, u32)> {
         let adj = self.adjacencies.get(hop, cx.turn)?;
         if adj.kind != AdjKind::LoadBalance {
@@ -145,108 +139,6 @@ impl<F: Protocol> Forwarder<F> {
         let hash = Self::hash(b, total, self.fib.flow(TableIndex(table), cx.turn));
         let (member, via) = self.member(hop, hash, cx)?;
         Some((self.adjacencies.get(member, cx.turn)?, via))
-    }
-
-    /// Sends one packet; `None` if the graph handles it.
-    #[inline(always)]
-    pub fn one(
-        &self,
-        b: &mut Buffer,
-        rx: &Rx,
-        (gate, local): (&mut Gate<F>, &mut Local<F>),
-        views: Views<'_>,
-        cx: &Cx<'_, false>,
-    ) -> Option<To> {
-        let (words, _) = F::look(b)?;
-        let (_, stays) = F::onward(words.0);
-        if F::wrong::<true>(words, (b.len() - ETHERNET) as u32) | stays != 0 {
-            return None;
-        }
-        if rx.open::<F>() == Open::Free {
-            return self.forward_one(b, (rx, None), local, views, cx);
-        }
-        let (front, total) = (rx.front(), F::total(words.0));
-        // A stage that takes a packet out of a tunnel gives it another one.
-        let rx_if = b.rx_if as usize;
-        let to = match self.pass_one(b, (rx, front, total), gate, cx) {
-            Err(to) => to,
-            Ok(by) => {
-                let directed = by.map(|(directed, _)| directed);
-                match self.forward_one(b, (rx, directed.map(|to| to.adj)), local, views, cx) {
-                    Some(to) => {
-                        directed.iter().for_each(|to| cx.count_for(to.counter, 1));
-                        return Some(to);
-                    }
-                    None => {
-                        front.strip(b, total);
-                        To::Node(gate.leave(by, b, cx))
-                    }
-                }
-            }
-        };
-        self.received.add(rx_if, rx.fresh());
-        Some(to)
-    }
-
-    /// Sends one packet that has passed all features, and whose header is right, by an object or by
-    /// its route.
-    #[inline(always)]
-    fn forward_one(
-        &self,
-        b: &mut Buffer,
-        (rx, directed): (&Rx, Option<AdjIndex>),
-        local: &mut Local<F>,
-        views: Views<'_>,
-        cx: &Cx<'_, false>,
-    ) -> Option<To> {
-        let (words, key) = F::look(b)?;
-        let (word, _) = F::onward(words.0);
-        let (total, table) = (F::total(words.0), rx.table::<F>());
-        let (hop, route) = match directed {
-            Some(adj) => (adj, NO_ROUTE),
-            None => {
-                let leaf = self.fib.table(table, cx.turn)?.lookup(key, cx.turn);
-                (AdjIndex(leaf.hop), leaf.route)
-            }
-        };
-        let bytes = u64::from(total);
-        let (adj, via) = self.adj(b, hop, total, table.0, cx)?;
-        if adj.kind == AdjKind::Receive && via == 0 {
-            let node = Self::deliver_one(b, (rx.front(), total), (hop, table.0), local, cx)?;
-            self.received.add(b.rx_if as usize, rx.fresh());
-            self.counters.add(adj.counter as usize, 1, bytes);
-            if self.counting() {
-                self.routes.to(route, 1, bytes);
-                self.count_via(adj.via, 1, bytes, cx);
-            }
-            return Some(node);
-        }
-        if adj.kind != AdjKind::Rewrite {
-            return None;
-        }
-        let onward = Onward { word, total };
-        let rx_if = b.rx_if;
-        let (followed, to) = match self.outward.look(adj.tx_if, adj.output, views, cx) {
-            Some(out) => {
-                let next_hop = self.next_hop_by(adj, out, cx)?;
-                next_hop.take::<F>(b, rx_if, onward)?;
-                self.count_over(&next_hop, 1, bytes);
-                (next_hop.via, next_hop.to)
-            }
-            None => {
-                let hop = self.indirect(adj, views, cx)?;
-                let to = self.output(&hop, b, rx_if, onward, cx)?;
-                self.count_indirect(&hop, 1, bytes, cx);
-                (hop.next_hop().via, to)
-            }
-        };
-        self.received.add(rx_if as usize, rx.fresh());
-        if self.counting() {
-            self.routes.to(route, 1, bytes);
-            self.count_via(via, 1, bytes, cx);
-            self.count_via(followed, 1, bytes, cx);
-        }
-        Some(to)
     }
 
     /// Split-phase lookups in a table.
@@ -329,17 +221,18 @@ impl<F: Protocol> Forwarder<F> {
         }
     }
 
-    /// Counts for the route that was followed, if there is one, and for the routes that it follows.
+    /// Counts for the routes that were followed to a load-balance and to a neighbour, if there are
+    /// any, and for the routes that these follow.
     #[inline(always)]
-    pub(super) fn count_via<const TRACED: bool>(
-        &self,
-        via: u32,
-        packets: u64,
-        bytes: u64,
-        cx: &Cx<'_, TRACED>,
-    ) {
-        if via != 0 {
+    pub(super) fn count_vias(&self, vias: [u32; 2], packets: u64, bytes: u64, cx: &Cx<'_, false>) {
+        for via in vias.into_iter().filter(|via| *via != 0) {
             self.routes.via(via, packets, bytes, cx.turn);
         }
+    }
+
+    /// True if frames of the vector have copies to be made.
+    #[inline(always)]
+    pub fn mirrors(&self) -> bool {
+        self.outward.mirrors.as_ref().is_some_and(Mirrors::in_use)
     }
 }

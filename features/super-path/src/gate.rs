@@ -5,9 +5,9 @@
 
 use crate::Bits;
 use buffer::Buffer;
-use graph::{ArcIndex, Cx, NodeIndex, ThreadIndex, World};
+use graph::{ArcIndex, ChainStep, Cx, NodeIndex, ThreadIndex, World};
 use ip::{Ip, arc};
-use net::{Buffers, Directed, PacketColumns, Stage};
+use net::{Directed, PacketColumns, Stage};
 
 /// The condition on which the super-path may take packets that an interface receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +48,34 @@ impl<F: Ip> Stages<F> {
             _ => None,
         }
     }
+
+    /// Runs the stages of features in order, as far as these have them. Calls `leave` for each
+    /// packet that goes to the node of a feature. Returns the object that the others take instead
+    /// of a lookup.
+    #[inline(always)]
+    pub fn run<'c>(
+        &mut self,
+        features: impl Iterator<Item = ChainStep<'c>>,
+        packets: &mut PacketColumns<'_, F>,
+        mut leave: impl FnMut(&mut PacketColumns<'_, F>, usize, ChainStep<'c>),
+        cx: &Cx<'_, false>,
+    ) -> Option<DirectedBy> {
+        for step in features {
+            if packets.which == 0 {
+                break;
+            }
+            let stage = self.of(step.node);
+            let passing = stage.map_or(0, |stage| stage.pass(packets, step, cx));
+            packets.which &= !packets.sent();
+            let leaving = packets.which & !passing;
+            packets.which &= passing;
+            Bits(leaving).for_each(|i| leave(packets, i, step));
+            if let Some(directed) = packets.directed() {
+                return Some((directed, step.at()));
+            }
+        }
+        None
+    }
 }
 
 /// The arc of received packets of one protocol.
@@ -69,13 +97,13 @@ impl<F: Ip> Gate<F> {
     }
 
     #[inline(always)]
-    pub fn open<const TRACED: bool>(&self, rx_if: u32, cx: &Cx<'_, TRACED>) -> Open {
+    pub fn open(&self, rx_if: u32, cx: &Cx<'_, false>) -> Open {
         if cx.has_arc(self.unicast, rx_if) { Open::Features } else { Open::Free }
     }
 
     /// The same for packets that have come back, and stand at this position of their chain.
     #[inline(always)]
-    pub fn open_at<const TRACED: bool>(&self, at: u32, cx: &Cx<'_, TRACED>) -> Open {
+    pub fn open_at(&self, at: u32, cx: &Cx<'_, false>) -> Open {
         let next = cx.chain(at).next();
         if next.is_some_and(|step| step.node != self.lookup) { Open::Features } else { Open::Free }
     }
@@ -98,34 +126,16 @@ impl<F: Ip> Gate<F> {
         from: Option<u32>,
         cx: &Cx<'_, false>,
     ) -> (u64, Option<DirectedBy>) {
-        for step in cx.chain(from.unwrap_or_else(|| cx.chain_start(self.unicast, packets.sw_if))) {
-            if step.node == self.lookup || packets.which == 0 {
-                break;
-            }
-            if step.node == self.returns {
-                continue;
-            }
-            let stage = self.stages.of(step.node);
-            let passing = stage.map_or(0, |stage| stage.pass(packets, step, cx));
-            packets.which &= !packets.sent();
-            let leaving = packets.which & !passing;
-            packets.which &= passing;
-            for i in Bits(leaving) {
-                packets.send(i, |b| step.enter(b));
-            }
-            if let Some(directed) = packets.directed() {
-                return (packets.which, Some((directed, step.at())));
-            }
-        }
-        (packets.which, None)
-    }
-}
-
-/// One packet.
-pub struct One<'a>(pub &'a mut Buffer);
-
-impl Buffers for One<'_> {
-    fn get(&mut self, _: usize) -> &mut Buffer {
-        self.0
+        let &mut Self { unicast, lookup, returns, ref mut stages } = self;
+        let chain = cx.chain(from.unwrap_or_else(|| cx.chain_start(unicast, packets.sw_if)));
+        let features = chain.take_while(|step| step.node != lookup);
+        let features = features.filter(|step| step.node != returns);
+        let directed = stages.run(
+            features,
+            packets,
+            |packets, i, step| packets.send(i, |b| step.enter(b)),
+            cx,
+        );
+        (packets.which, directed)
     }
 }

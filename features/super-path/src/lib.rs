@@ -6,37 +6,32 @@
 //! graph, so a trace shows every step.
 //!
 //! `l2-super-path` switches frames (`l2`). `super-path` routes packets: Ethernet, validation,
-//! lookup, rewrite and output.
-//!
-//! It stands last on the arc of received frames of Ethernet interfaces that carry IP: of devices,
-//! and of tunnels whose packets are frames. Under names of their own it takes packets that begin
-//! with their IP header: those out of tunnels, and those that have passed features. An ordinary
-//! packet is one that was received in one piece for our MAC address, and whose headers are usual.
-//! It goes straight to the transmit node of a driver or a tunnel, if its route leads to a resolved
+//! lookup, rewrite and output. It stands last on the arc of received frames of Ethernet interfaces
+//! that carry IP: of devices, and of tunnels whose packets are frames. An ordinary packet is one
+//! that was received in one piece for our MAC address, and whose headers are usual. It goes
+//! straight to the transmit node of a driver or a tunnel, if its route leads to a resolved
 //! neighbour, or into a link without layer-2 header, that takes it; or to the node that takes
 //! packets for us; or to the node of a feature. Any other packet goes on to `ethernet-input`.
-//!
-//! A feature with a [`net::Stage`] is run here, for a block of packets at once. For any other
-//! feature of received packets, packets go to its node, and come back in front of the next feature
-//! with a stage, or behind the last feature.
 //!
 //! - **Doors.** The same code stands on other arcs under names of their own: on `tunnel-input-ip4`
 //!   and `-ip6` for packets out of tunnels, and last on `ip4-unicast` and `ip6-unicast` for packets
 //!   that have passed features of their interface. These packets begin with their IP header, and
-//!   get room for an Ethernet header in front: all that follows is the same.
-//! - **Stages.** A feature of received packets can have a stage (`net::Stage`), which the
-//!   super-path runs for a block of packets in place of the feature's node; uRPF, the MSS clamp,
-//!   port ranges, input ACLs and the bypasses of tunnels have one. At a feature without a stage,
-//!   packets go to its node and come back by a door, in front of the next feature with a stage or
-//!   behind the last feature: control puts a step for the door's node there into the chains of
-//!   interfaces (`World::return_by`). A packet that has passed stages and can't be sent goes to the
-//!   lookup, so that nothing is done twice. docs/add-a-stage.md shows how. `show super-path` names
-//!   the features that are visited. A feature on one of these arcs that would come after the
+//!   get room for an Ethernet header in front, as tags of other packets are skipped (`front`): all
+//!   that follows is the same.
+//! - **Stages.** A feature of received packets can have a stage (`net::Stage`), which is run for a
+//!   block of packets in place of the feature's node. At a feature without a stage, packets go to
+//!   its node and come back by a door, in front of the next feature with a stage or behind the last
+//!   feature: control puts a step for the door's node there into the chains of interfaces
+//!   (`World::return_by`). A packet that has passed stages and can't be sent goes to the lookup, so
+//!   that nothing is done twice. docs/add-a-stage.md shows how. `show super-path` names the stages
+//!   and the features that are visited. A feature on one of these arcs that would come after the
 //!   super-path is an error at start.
-//! - **Features of packets that leave.** Stages of the first ones (ACLs, the MSS clamp) are run in
-//!   front of the new layer-2 header; packets that pass all features go straight to the transmit
-//!   node. Others get their header here, and go where `ip4-rewrite` would send them: to the feature
-//!   that has to handle them, or to the output node of an interface with features.
+//! - **Features of packets that leave.** Stages of the first ones are run in front of the new
+//!   layer-2 header; packets that pass all features go straight to the transmit node. Others get
+//!   their header here, and go where `ip4-rewrite` would send them: to the feature that has to
+//!   handle them, or to the output node of an interface with features. Features that only copy
+//!   frames (`net::Mirror`) do so when the packets of a vector have been sent, on their way to the
+//!   transmit node: routed ones, and switched ones.
 //! - **Packets for us** go to the node of their protocol, or of their UDP port, if `ip4-local`
 //!   finds nothing to object (`ip::Local::taker`): so those for a tunnel reach its input node at
 //!   once.
@@ -53,11 +48,12 @@
 //!   protocol follow each other, as most do, the node uses loops specialised for this protocol. Of
 //!   several paths a packet takes one by its flow, as in the graph.
 //! - **Tagged frames** for a sub-interface are processed by the node on the parent interface, in
-//!   blocks of up to 64 frames with the same tags. The node skips the tags while it reads the
-//!   headers; a frame that it doesn't send gets them back. In vectors of eight or more packets, a
-//!   run of fewer than eight frames with the same tags takes the graph, which is cheaper for so
-//!   few. Packets that leave by a sub-interface get its tags in the super-path too
+//!   blocks of up to 64 frames with the same tags. In vectors of eight or more packets, a run of
+//!   fewer than eight frames with the same tags takes the graph, which is cheaper for so few.
+//!   Packets that leave by a sub-interface get its tags in the super-path too
 //!   (`Interfaces::sent_by`).
+//! - **Packets by themselves** (`single`): those of vectors below eight, and those of a block that
+//!   aren't like the others, take the same function.
 //! - **Between bridge domains and routes.** A frame to the address of a BVI goes from
 //!   `l2-super-path` to the first feature of frames that this interface receives, mostly
 //!   `super-path`. A packet that is routed to a BVI takes the address table of the domain in
@@ -79,12 +75,12 @@
 //! random configurations, 200,000 with tunnels, thousands of vectors through two switches whose
 //! settings change: with and without the super-path, the same bytes and the same counters.
 
-mod bare;
 mod choice;
 mod deferred;
 mod deliver;
 mod features;
 mod forwarder;
+mod front;
 mod gate;
 mod l2;
 mod next_hop;
@@ -94,17 +90,19 @@ mod plan;
 mod protocol;
 mod rx;
 mod send;
+mod single;
 mod switch;
 mod tags;
 
 pub use node::SuperPath;
 
 use ::l2::Bridge;
-use buffer::Flags;
+use buffer::{Buffer, Flags, Owned};
 use cli::Command;
-use graph::{Feature, Next, Node, NodeDef, NodeIndex, Plugin, Script, StateDef, World, rank};
+use graph::{Cx, Feature, Next, Node, NodeDef, NodeIndex, Plugin, Script, StateDef, World, rank};
 use ip::headers::BLOCK;
 use l2::L2SuperPath;
+use net::Interfaces;
 use rx::Door;
 use std::sync::Arc;
 
@@ -117,14 +115,15 @@ pub static PLUGIN: Plugin = Plugin {
         "One node for ordinary packets from Ethernet to Ethernet: IPv4 and IPv6 routed, unicast \
          frames switched, between both through BVIs, into tunnels and out of them, to us, and \
          through features that have a stage",
-        "On by default (`set super-path`); `show super-path` names the features that are visited \
-         instead",
+        "On by default (`set super-path`); `show super-path` names the stages that are run and the \
+         features that are visited instead",
     ],
     limits: &[
         "Routed packets in one buffer",
         "Nodes of features are visited, except features with a stage: of received packets uRPF, \
          MSS clamp, port ranges, ACLs, layer-3 cross-connects, bypasses of tunnels; of sent ones \
-         MSS clamp and ACLs",
+         uRPF, MSS clamp and ACLs; of frames SPAN, except of received ones at the device, with up \
+         to four destinations",
         "Frames to groups and switched frames with tags take the graph",
     ],
     // Layer-2 switching may be missing.
@@ -224,7 +223,7 @@ const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show super-path",
         usage: "",
-        help: "Interfaces whose ordinary packets take one node, and the features whose nodes they visit",
+        help: "Interfaces whose ordinary packets take one node, the stages of features that are run there, and the features whose nodes are visited",
         run: switch::show,
     },
 ];
@@ -240,6 +239,8 @@ fn start(world: &Arc<World>) -> Result<(), String> {
 
 /// Bytes of the Ethernet header.
 const ETHERNET: usize = 14;
+/// Packets are prefetched so far ahead.
+const AHEAD: usize = 8;
 
 /// Packets that take the graph whatever their bytes are.
 const ASIDE: Flags = Flags::TRACED
@@ -258,6 +259,16 @@ pub enum To {
     /// Along the arc: a packet that the graph handles.
     #[next_feature]
     Aside,
+}
+
+/// The transmit node of the interface that a packet leaves by, if it leaves.
+fn tx_of(b: &Buffer, interfaces: &Interfaces, cx: &Cx<'_, false>) -> NodeIndex {
+    interfaces.views(cx.turn).get(b.tx_if as usize).unwrap_or_default().tx
+}
+
+/// Sends the copy of a frame to a node.
+fn emit_copy(cx: &mut Cx<'_, false>, node: NodeIndex, copy: Owned) {
+    cx.emit(To::Node(node), copy);
 }
 
 /// The numbers of the bits that are set, from the lowest.

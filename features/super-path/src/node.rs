@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The node `super-path`.
 
-use crate::bare::{make_room, take_back};
 use crate::forwarder::Forwarder;
-use crate::gate::Gate;
-use crate::next_hop::Protocol;
 use crate::plan::{Plans, carries};
 use crate::rx::{Door, Gates, Rx};
 use crate::send::{Prefetcher, SendContext, SendState};
-use crate::tags::{Parsed, give_back, parse, take};
-use crate::{DOORS, Packets, To};
+use crate::tags::{Parsed, parse};
+use crate::{AHEAD, DOORS, Packets, To, emit_copy, tx_of};
 use buffer::Buffer;
 use graph::{Build, Cx, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
 use ip::headers::BLOCK;
-use net::{IfCounters, Interfaces, Views};
+use net::{IfCounters, Interfaces};
 use simd::Isa;
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
@@ -66,109 +63,50 @@ impl Build for SuperPath {
 impl SuperPath {
     /// Sends a packet of a small vector.
     #[inline(always)]
-    fn one<F: Protocol>(
-        (forwarder, state): (&Forwarder<F>, &mut SendState<F>),
-        gate: &mut Gate<F>,
-        b: &mut Buffer,
-        rx: &Rx,
-        (views, cx): (Views<'_>, &Cx<'_, false>),
-    ) -> Option<To> {
-        forwarder.one(b, rx, (gate, &mut state.local), views, cx)
-    }
-
-    /// The same for one whose frame has tags.
-    #[inline(never)]
-    fn tagged(&mut self, b: &mut Buffer, tags: Parsed, cx: &Cx<'_, false>) -> Option<To> {
-        let Self { interfaces, gates, ip4, ip6, state4, state6, .. } = self;
-        let rx = &Rx::of_run(b, tags, gates, interfaces, cx);
-        let (len, seen) = (b.len(), (interfaces.views(cx.turn), cx));
-        let to = if take::<Ip4>(b, rx).is_some() {
-            Self::one((ip4, state4), &mut gates.ip4, b, rx, seen)
-        } else if take::<Ip6>(b, rx).is_some() {
-            Self::one((ip6, state6), &mut gates.ip6, b, rx, seen)
-        } else {
-            return None;
-        };
-        if to.is_none() {
-            give_back(b, rx.device, rx.tags.len());
-        } else {
-            ip4.outward.lanes.rx.unicast(rx.rx_if as usize, 1, len as u64);
-        }
-        to
-    }
-
-    /// The same for one that begins with its IP header.
-    #[inline(never)]
-    fn bare<F: Protocol>(
-        (forwarder, state): (&Forwarder<F>, &mut SendState<F>),
-        gate: &mut Gate<F>,
-        b: &mut Buffer,
-        rx: &Rx,
-        seen: (Views<'_>, &Cx<'_, false>),
-    ) -> Option<To> {
-        make_room::<F>(b, rx)?;
-        let to = Self::one((forwarder, state), gate, b, rx, seen);
-        if to.is_none() {
-            take_back(b);
-        }
-        to
-    }
-}
-
-impl Node for SuperPath {
-    const NAME: &'static str = "super-path";
-    const PREFETCH: Prefetch = Prefetch::Packet;
-    const HOT: bool = true;
-    type Next = To;
-    type Trace = ();
-
-    #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        // Traced packets take the graph, and so do those beside them.
-        if TRACED || cx.traces_inside() {
-            return To::Aside;
-        }
-        let (door, cx) = (self.doors.of(cx.node()), &cx.untraced());
+    fn one(&mut self, b: &mut Buffer, door: Door, cx: &Cx<'_, false>) -> Option<To> {
         let Self { interfaces, gates, ip4, ip6, state4, state6, .. } = self;
         let views = interfaces.views(cx.turn);
-        let (rx, seen) = (&Rx::new((b, door), gates, views, cx), (views, cx));
-        let Gates { ip4: gate4, ip6: gate6 } = gates;
-        let to = if door.is_bare::<Ip4>() {
-            Self::bare((ip4, state4), gate4, b, rx, seen)
-        } else if door.is_bare::<Ip6>() {
-            Self::bare((ip6, state6), gate6, b, rx, seen)
-        } else if rx.has_subs && parse(b) != Parsed::NONE {
-            self.tagged(b, parse(b), cx)
-        } else if carries::<Ip4>(b, rx) {
-            Self::one((ip4, state4), gate4, b, rx, seen)
-        } else if carries::<Ip6>(b, rx) {
-            Self::one((ip6, state6), gate6, b, rx, seen)
+        let context = SendContext { views, cx, counting: ip4.counting() };
+        let mut rx = Rx::new((b, door), gates, views, cx);
+        if rx.has_subs && parse(b) != Parsed::NONE {
+            rx = Rx::of_run(b, parse(b), gates, interfaces, cx);
+        }
+        if rx.moves() {
+            self.moved(b, rx, cx)
+        } else if carries::<Ip4>(b, &rx) {
+            ip4.one(b, &rx, &mut gates.ip4, state4, context)
+        } else if carries::<Ip6>(b, &rx) {
+            ip6.one(b, &rx, &mut gates.ip6, state6, context)
         } else {
             None
-        };
-        to.unwrap_or(To::Aside)
-    }
-
-    #[inline(always)]
-    fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
-        self.state4.local.forget();
-        self.state6.local.forget();
-    }
-
-    /// Block by block, so that a block's packets stay in the first-level cache until they leave;
-    /// and each step of a block's lookups long before the next, with another block's work in
-    /// between: most of what they wait for has come by then. A block is of one interface:
-    /// inputs bring several packets each, and few packets together cost less than many that differ.
-    #[inline(always)]
-    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        v.set_all(To::Aside);
-        if cx.traces_inside() {
-            return;
         }
+    }
+
+    /// Sends the packets of a vector, one by one.
+    #[inline(never)]
+    fn each(&mut self, v: &mut Vector<'_, To>, cx: &Cx<'_, false>) {
+        let door = self.doors.of(cx.node());
+        for i in 0..v.len() {
+            v.prefetch(i + AHEAD);
+            if let Some(to) = self.one(v.get_mut(i), door, cx) {
+                v.set(i, to);
+            }
+            self.state4.deferred.settle(&self.ip4.routes);
+            self.state6.deferred.settle(&self.ip6.routes);
+        }
+    }
+
+    /// Sends the packets of a vector: block by block, so that a block's packets stay in the first-
+    /// level cache until they leave; and each step of a block's lookups long before the next, with
+    /// another block's work in between: most of what they wait for has come by then. A block is of
+    /// one interface: inputs bring several packets each, and few packets together cost less than
+    /// many that differ.
+    #[inline(always)]
+    fn all<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &Cx<'_, false>) {
         let door = self.doors.of(cx.node());
         let Self { interfaces, gates, ip4, ip6, plans: [now, next], state4, state6, .. } = self;
         let (mut now, mut next) = (now, next);
-        let (cx, turn) = (&*cx, cx.turn);
+        let turn = cx.turn;
         let views = interfaces.views(turn);
         let context = SendContext { views, cx, counting: ip4.counting() };
         let look = |first: &Buffer, gates: &Gates| Rx::new((first, door), gates, views, cx);
@@ -211,17 +149,101 @@ impl Node for SuperPath {
             ahead6.all();
             ip4.leave(&now.ip4, &gates.ip4, v, cx);
             ip6.leave(&now.ip6, &gates.ip6, v, cx);
-            if let Some(off) = now.tags_off {
-                off.settle(v, &ip4.outward.lanes);
-            }
-            if let Some(room) = now.room_made {
-                room.settle(v);
+            if let Some(moved) = now.moved {
+                moved.settle(v, &ip4.outward.lanes);
             }
             std::mem::swap(&mut now, &mut next);
         }
-        state4.deferred.settle(&ip4.routes);
-        state6.deferred.settle(&ip6.routes);
-        state4.exits.settle(&ip4.outward.lanes);
-        state6.exits.settle(&ip6.outward.lanes);
+    }
+
+    /// True if frames of the vector have copies to be made.
+    #[inline(always)]
+    fn mirrors(&self) -> bool {
+        self.ip4.mirrors() | self.ip6.mirrors()
+    }
+
+    /// Makes the copies of a frame that goes to the transmit node of its interface.
+    #[inline(never)]
+    fn copy(&mut self, b: &mut Buffer, tx: NodeIndex, cx: &mut Cx<'_, false>) {
+        let mirrors = self.ip4.outward.mirrors.iter_mut();
+        mirrors.for_each(|mirrors| mirrors.copy_sent(b, tx, emit_copy, cx));
+    }
+
+    /// The same for one that gets another start.
+    #[inline(never)]
+    fn moved(&mut self, b: &mut Buffer, rx: Rx, cx: &Cx<'_, false>) -> Option<To> {
+        let Self { interfaces, gates, ip4, ip6, state4, state6, .. } = self;
+        let (len, views) = (b.len(), interfaces.views(cx.turn));
+        let context = SendContext { views, cx, counting: ip4.counting() };
+        let to = if rx.take::<Ip4>(b).is_some() {
+            ip4.one(b, &rx, &mut gates.ip4, state4, context)
+        } else if rx.take::<Ip6>(b).is_some() {
+            ip6.one(b, &rx, &mut gates.ip6, state6, context)
+        } else {
+            return None;
+        };
+        match to {
+            Some(_) => rx.count_frames(1, len as u64, &ip4.outward.lanes),
+            None => rx.give_back(b),
+        }
+        to
+    }
+}
+
+/// True if a vector begins with packets each of which came in by another interface than the one
+/// before, as if out of many tunnels: blocks of one packet cost more than packets by themselves.
+#[inline(always)]
+fn is_mixed(v: &Vector<'_, To>) -> bool {
+    const FIRST: usize = 8;
+    (1..FIRST.min(v.len())).all(|i| v.get(i).rx_if != v.get(i - 1).rx_if)
+}
+
+impl Node for SuperPath {
+    const NAME: &'static str = "super-path";
+    const PREFETCH: Prefetch = Prefetch::Packet;
+    const HOT: bool = true;
+    type Next = To;
+    type Trace = ();
+
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        // Traced packets take the graph, and so do those beside them.
+        if TRACED || cx.traces_inside() {
+            return To::Aside;
+        }
+        let (door, cx) = (self.doors.of(cx.node()), &mut cx.untraced());
+        let to = self.one(b, door, cx).unwrap_or(To::Aside);
+        let tx = tx_of(b, &self.interfaces, cx);
+        if self.mirrors() && to == To::Node(tx) {
+            self.copy(b, tx, cx);
+        }
+        to
+    }
+
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
+        self.ip4.settle(&mut self.state4);
+        self.ip6.settle(&mut self.state6);
+    }
+
+    #[inline(always)]
+    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        v.set_all(To::Aside);
+        if cx.traces_inside() {
+            return;
+        }
+        if is_mixed(v) {
+            self.each(v, cx);
+        } else {
+            self.all::<I>(v, cx);
+        }
+        if self.mirrors() {
+            for i in 0..v.len() {
+                let tx = tx_of(v.get(i), &self.interfaces, cx);
+                if v.is(i, To::Node(tx)) {
+                    self.copy(v.get_mut(i), tx, cx);
+                }
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::send::{SendContext, SendState};
 use crate::{Bits, ETHERNET, To};
 use buffer::Buffer;
-use graph::{Cx, Vector};
+use graph::{ChainStep, Cx, Vector};
 use ip::exits::Out;
 use ip::headers::BLOCK;
 use ip::headers::Onward;
@@ -35,6 +35,51 @@ impl Indirect {
     }
 }
 
+/// Packets of a plan that have passed stages.
+struct Staged {
+    /// To the output node.
+    next_hop: NextHop,
+    /// Past it, if there is nothing to do there.
+    behind: Option<NextHop>,
+    /// The packets that fit. For the others nothing was done.
+    fitting: u64,
+    /// The packets that stages have changed.
+    changed: u64,
+    /// Positions of the features that packets go to.
+    entered: [u32; BLOCK],
+}
+
+impl Staged {
+    /// Sends packet `i`: past the interface's output node (1) or not (0); `None` if the graph has
+    /// to handle it.
+    #[inline(always)]
+    fn output<F: Protocol>(
+        &self,
+        b: &mut Buffer,
+        i: usize,
+        mut onward: Onward,
+        cx: &Cx<'_, false>,
+    ) -> Option<(To, u64)> {
+        if self.fitting >> i & 1 == 0 {
+            return None;
+        }
+        if self.changed >> i & 1 != 0
+            && let Some((words, _)) = F::look(b)
+        {
+            onward.word = F::onward(words.0).0;
+        }
+        let step = cx.chain(self.entered[i % BLOCK]).next();
+        let past = self.behind.filter(|_| step.is_none());
+        let hop = past.unwrap_or(self.next_hop);
+        let sent = hop.send_on::<F>(b, onward);
+        debug_assert!(sent.is_some(), "there is room for the header");
+        if past.is_none() {
+            mark_packet(b, hop.header_len);
+        }
+        Some((step.map_or(hop.to, |step| To::Node(step.enter(b))), past.is_some().into()))
+    }
+}
+
 /// The position of packets that have passed all features.
 const NOWHERE: u32 = u32::MAX;
 
@@ -50,11 +95,11 @@ fn mark_packet(b: &mut Buffer, header_len: usize) {
 impl<F: Protocol> Forwarder<F> {
     /// Finds it.
     #[inline(always)]
-    pub(super) fn indirect<const TRACED: bool>(
+    pub(super) fn indirect(
         &self,
         adj: &Adj,
         views: Views<'_>,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Option<Indirect> {
         if adj.kind != AdjKind::Rewrite {
             return None;
@@ -68,13 +113,13 @@ impl<F: Protocol> Forwarder<F> {
 
     /// Sends a packet to it; `None`, and nothing changed, if the graph has to handle it.
     #[inline(always)]
-    pub(super) fn output<const TRACED: bool>(
+    pub(super) fn output(
         &self,
         hop: &Indirect,
         b: &mut Buffer,
         rx_if: u32,
         onward: Onward,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Option<To> {
         let next_hop = match hop {
             Indirect::Output(next_hop) => next_hop,
@@ -102,49 +147,59 @@ impl<F: Protocol> Forwarder<F> {
     ) {
         let SendContext { views, cx, counting } = context;
         let Some(hop) = self.indirect(adj, views, cx) else { return };
-        let which = match &hop {
+        let followed = hop.next_hop().via;
+        let staged = match &hop {
             Indirect::Output(next_hop) => {
-                self.output_by_stages(plan, (which, via), (adj, next_hop), state, v, context)
+                self.pass_output(plan, which, (adj, next_hop), state, v, context)
             }
-            Indirect::Bridged(_) => which,
+            Indirect::Bridged(_) => None,
         };
-        let deferred = &mut state.deferred;
-        let (mut packets, mut bytes) = (0, 0);
+        // Packets and bytes that leave past the output node, and of all.
+        let (mut past, mut all) = ([0; 2], [0; 2]);
         for i in Bits(which) {
             let (at, onward) = (plan.at(i), plan.onward(i));
-            let to = self.output(&hop, v.get_mut(at), plan.rx_if, onward, cx);
+            let b = v.get_mut(at);
+            let counts = [1, u64::from(onward.total)];
+            let to = match &staged {
+                Some(staged) => staged.output::<F>(b, i, onward, cx).map(|(to, is_past)| {
+                    past = [past[0] + counts[0] * is_past, past[1] + counts[1] * is_past];
+                    to
+                }),
+                None => self.output(&hop, b, plan.rx_if, onward, cx),
+            };
             let Some(to) = to else { continue };
             v.set(at, to);
-            packets += 1;
-            bytes += u64::from(onward.total);
+            all = [all[0] + counts[0], all[1] + counts[1]];
             if counting {
-                deferred.add(plan.routes[i], 1, onward.total);
+                state.deferred.add(plan.routes[i], 1, onward.total);
             }
         }
+        let [packets, bytes] = all;
         self.count_received(plan, packets);
         self.count_indirect(&hop, packets, bytes, cx);
+        if let Some(behind) = staged.and_then(|staged| staged.behind) {
+            self.count_exit(&behind, past[0], past[1]);
+        }
         if counting {
-            self.count_via(via, packets, bytes, cx);
-            self.count_via(hop.next_hop().via, packets, bytes, cx);
+            self.count_vias([via, followed], packets, bytes, cx);
         }
     }
 
     /// Lets packets of a plan over one adjacency pass the stages of the features of packets that
-    /// leave, and sends them: past the interface's output node, or to the node of the feature that
-    /// has to handle them. Returns the packets for which nothing was done.
-    fn output_by_stages(
+    /// leave; `None` if there are none in front of all other features.
+    fn pass_output(
         &self,
         plan: &Plan<F>,
-        (which, via): (u64, u32),
+        which: u64,
         (adj, next_hop): (&Adj, &NextHop),
-        SendState { deferred, stages, .. }: &mut SendState<F>,
+        SendState { stages, .. }: &mut SendState<F>,
         v: &mut Vector<'_, To>,
-        SendContext { views, cx, counting }: SendContext<'_, '_>,
-    ) -> u64 {
+        SendContext { views, cx, .. }: SendContext<'_, '_>,
+    ) -> Option<Staged> {
         let at_start = cx.chain_start(self.outward.features, next_hop.tx_if);
         let features = || cx.chain(at_start).take_while(|step| step.node != adj.output);
         if features().next().is_none_or(|first| stages.of(first.node).is_none()) {
-            return which;
+            return None;
         }
         let behind = self
             .outward
@@ -166,68 +221,23 @@ impl<F: Protocol> Forwarder<F> {
         let mut packets = packets.received_by(plan.rx_if);
         // Positions of the features that packets go to.
         let mut entered = [NOWHERE; BLOCK];
-        for step in features() {
-            if packets.which == 0 {
-                break;
-            }
-            let stage = stages.of(step.node);
-            let passing = stage.map_or(0, |stage| stage.pass(&mut packets, step, cx));
-            for i in Bits(packets.which & !passing) {
-                entered[i % BLOCK] = step.at();
-            }
-            packets.which &= passing;
-        }
-        debug_assert!(packets.sent() == 0 && packets.directed().is_none(), "packets leave here");
+        let enter = |_: &mut PacketColumns<'_, F>, i, step: ChainStep<'_>| {
+            entered[i % BLOCK] = step.at();
+        };
+        let directed = stages.run(features(), &mut packets, enter, cx);
+        debug_assert!(packets.sent() == 0 && directed.is_none(), "packets leave here");
         let changed = packets.changed();
-
-        let (mut past, mut through) = ([0; 2], [0; 2]);
-        for i in Bits(fitting) {
-            let (at, mut onward) = (plan.at(i), plan.onward(i));
-            let b = v.get_mut(at);
-            if changed >> i & 1 != 0
-                && let Some((words, _)) = F::look(b)
-            {
-                onward.word = F::onward(words.0).0;
-            }
-            let step = cx.chain(entered[i % BLOCK]).next();
-            let (hop, counts) = match behind {
-                Some(behind) if step.is_none() => (behind, &mut past),
-                _ => (*next_hop, &mut through),
-            };
-            let sent = hop.send_on::<F>(b, onward);
-            debug_assert!(sent.is_some(), "there is room for the header");
-            if step.is_some() || behind.is_none() {
-                mark_packet(b, hop.header_len);
-            }
-            let to = step.map_or(hop.to, |step| To::Node(step.enter(b)));
-            v.set(at, to);
-            counts[0] += 1;
-            counts[1] += u64::from(onward.total);
-            if counting {
-                deferred.add(plan.routes[i], 1, onward.total);
-            }
-        }
-        self.count_received(plan, past[0] + through[0]);
-        self.counters.add(next_hop.counter as usize, through[0], through[1]);
-        if let Some(behind) = behind {
-            self.count_over(&behind, past[0], past[1]);
-        }
-        if counting {
-            let [packets, bytes] = [past[0] + through[0], past[1] + through[1]];
-            self.count_via(via, packets, bytes, cx);
-            self.count_via(next_hop.via, packets, bytes, cx);
-        }
-        which & !fitting
+        Some(Staged { next_hop: *next_hop, behind, fitting, changed, entered })
     }
 
     /// Counts packets for the adjacency and, if no output node does, for interfaces.
     #[inline(always)]
-    pub(super) fn count_indirect<const TRACED: bool>(
+    pub(super) fn count_indirect(
         &self,
         hop: &Indirect,
         packets: u64,
         bytes: u64,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) {
         self.counters.add(hop.next_hop().counter as usize, packets, bytes);
         if let Indirect::Bridged(hop) = hop {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plans: the ordinary packets of a block, and their destinations.
 
+use crate::front::Moved;
 use crate::gate::{DirectedBy, Open};
 use crate::next_hop::Protocol;
-use crate::rx::{Door, Rx};
-use crate::tags::{Parsed, TagsOff, parse, run, run_behind, skip};
-use crate::{ASIDE, Bits, ETHERNET, To};
+use crate::rx::Rx;
+use crate::tags::{Parsed, parse, run, run_behind, skip};
+use crate::{AHEAD, ASIDE, Bits, ETHERNET, To};
 use buffer::Buffer;
 use graph::Vector;
 use ip::Words;
@@ -13,9 +14,6 @@ use ip::headers::{BLOCK, Headers, Onward};
 use net::Front;
 use std::cell::Cell;
 use wire::{Address, Ip4, Ip6};
-
-/// Packets are prefetched so far ahead.
-pub const AHEAD: usize = 8;
 
 /// Consecutive packets of a vector that came in by one interface.
 struct Block {
@@ -195,7 +193,7 @@ impl<F: Protocol> Plan<F> {
         &mut self,
         v: &mut Vector<'_, To>,
         (from, to): (usize, usize),
-        take: impl Fn(&mut Buffer) -> Option<(Words, F::Key)>,
+        mut take: impl FnMut(&mut Buffer) -> Option<(Words, F::Key)>,
     ) -> usize {
         let places = self.headers.slots().zip(&mut self.keys);
         let mut n = 0;
@@ -354,35 +352,25 @@ fn look_open<F: Protocol>(b: &Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
     if is_ours::<F>(b, rx) { F::look(b) } else { None }
 }
 
-/// Packets of a block that got room in front.
-#[derive(Clone, Copy)]
-pub struct RoomMade {
-    /// Where the block begins in the vector.
-    pub from: usize,
-    pub which: u64,
-}
-
 /// Plans for a block of packets.
 pub struct Plans {
     // Here, and not on the stack, only to be filled anew without being cleared.
     pub ip4: Plan<Ip4>,
     pub ip6: Plan<Ip6>,
-    /// Set if the packets came with tags.
-    pub tags_off: Option<TagsOff>,
-    /// Set if the packets began with their IP header.
-    pub room_made: Option<RoomMade>,
+    /// Set if packets got another start.
+    pub moved: Option<Moved>,
 }
 
 impl Plans {
     pub fn new() -> Self {
-        Self { ip4: Plan::new(), ip6: Plan::new(), tags_off: None, room_made: None }
+        Self { ip4: Plan::new(), ip6: Plan::new(), moved: None }
     }
 
     #[inline(always)]
     pub fn clear(&mut self) {
         self.ip4.clear();
         self.ip6.clear();
-        (self.tags_off, self.room_made) = (None, None);
+        self.moved = None;
     }
 
     /// Examines the headers of packets `from .. to`, at most [`BLOCK`] of them, as far as they came
@@ -403,20 +391,16 @@ impl Plans {
         if !rx.is_of(first) {
             *rx = look(first);
         }
-        let behind = if rx.door != Door::Frames {
-            self.gather_bare(v, (from, to), *rx)
-        } else if rx.has_subs {
+        if rx.has_subs {
             let tags = run_behind(v, from, rx.tags);
             if tags != rx.tags {
                 *rx = of_run(v.get(from), tags);
             }
-            if tags != Parsed::NONE {
-                self.gather_tagged(v, (from, to), *rx)
-            } else if parse(v.get(from)) != Parsed::NONE {
-                skip(v, from)
-            } else {
-                self.gather(v, (from, to), rx)
-            }
+        }
+        let behind = if rx.moves() {
+            self.gather_moved(v, (from, to), *rx)
+        } else if rx.has_subs && parse(v.get(from)) != Parsed::NONE {
+            skip(v, from)
         } else {
             self.gather(v, (from, to), rx)
         };

@@ -72,26 +72,33 @@ impl Gates {
     }
 
     #[inline(always)]
-    fn open<const TRACED: bool>(
+    fn open(
         &self,
         door: Door,
         view: IfView,
         (rx_if, chain): (u32, Option<u32>),
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> [Open; 2] {
         if !view.flags.contains(IfFlags::ADMIN) || view.flags.contains(IfFlags::L2) {
             return [Open::No; 2];
         }
-        match door {
-            Door::Frames => [self.ip4.open(rx_if, cx), self.ip6.open(rx_if, cx)],
-            Door::Packets { v6: false } => [self.ip4.open(rx_if, cx), Open::No],
-            Door::Packets { v6: true } => [Open::No, self.ip6.open(rx_if, cx)],
-            Door::Passed { v6: false } => {
-                [self.ip4.open_at(chain.unwrap_or_default(), cx), Open::No]
-            }
-            Door::Passed { v6: true } => {
-                [Open::No, self.ip6.open_at(chain.unwrap_or_default(), cx)]
-            }
+        [
+            Self::open_for(&self.ip4, door, (rx_if, chain), cx),
+            Self::open_for(&self.ip6, door, (rx_if, chain), cx),
+        ]
+    }
+
+    #[inline(always)]
+    fn open_for<F: Ip>(
+        gate: &Gate<F>,
+        door: Door,
+        (rx_if, chain): (u32, Option<u32>),
+        cx: &Cx<'_, false>,
+    ) -> Open {
+        match chain {
+            _ if door != Door::Frames && !door.is_bare::<F>() => Open::No,
+            Some(at) => gate.open_at(at, cx),
+            None => gate.open(rx_if, cx),
         }
     }
 }
@@ -129,11 +136,11 @@ impl Rx {
 
     /// State for packets without tags like this one, which come in by a device.
     #[inline(always)]
-    pub fn new<const TRACED: bool>(
+    pub fn new(
         (b, door): (&Buffer, Door),
         gates: &Gates,
         views: Views<'_>,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Self {
         let device = b.rx_if;
         let chain = matches!(door, Door::Passed { .. }).then_some(b.feature);
@@ -154,12 +161,12 @@ impl Rx {
 
     /// State for frames with the tags of this frame, or without tags if `tags` is none.
     #[inline(never)]
-    pub fn of_run<const TRACED: bool>(
+    pub fn of_run(
         first: &Buffer,
         tags: Parsed,
         gates: &Gates,
         interfaces: &Interfaces,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Self {
         let views = interfaces.views(cx.turn);
         let rx = Self::new((first, Door::Frames), gates, views, cx);

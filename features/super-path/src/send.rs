@@ -12,7 +12,7 @@ use graph::{Build, Cx, ThreadIndex, Vector, World};
 use ip::Local;
 use ip::exits::{Exits, Out};
 use ip::headers::BLOCK;
-use net::{AdjIndex, AdjKind, TAG, Views};
+use net::{AdjIndex, AdjKind, Mirrors, TAG, Views};
 use simd::Isa;
 use tables::{Key, SplitLookup};
 
@@ -180,7 +180,7 @@ impl<F: Protocol> Forwarder<F> {
                 if !many_routes {
                     state.deferred.add(route, packets, bytes);
                 }
-                self.count_via(next_hop.via, packets.into(), bytes.into(), cx);
+                self.count_vias([0, next_hop.via], packets.into(), bytes.into(), cx);
             }
         }
         let SendState { exits, deferred, chosen, .. } = state;
@@ -333,8 +333,7 @@ impl<F: Protocol> Forwarder<F> {
         if vias.iter().chain(&followed).fold(0, |any, via| any | via) != 0 {
             for i in Bits(gone) {
                 let total = plan.onward(i).total.into();
-                self.count_via(vias[i], 1, total, cx);
-                self.count_via(followed[i], 1, total, cx);
+                self.count_vias([vias[i], followed[i]], 1, total, cx);
             }
         }
         left
@@ -381,8 +380,7 @@ impl<F: Protocol> Forwarder<F> {
                 exit.count(onward.total + next_hop.header_len as u32);
                 if counting {
                     deferred.add(plan.routes[i], 1, onward.total);
-                    self.count_via(vias[i], 1, bytes, cx);
-                    self.count_via(next_hop.via, 1, bytes, cx);
+                    self.count_vias([vias[i], next_hop.via], 1, bytes, cx);
                 }
                 v.set(at, next_hop.to);
             }
@@ -439,43 +437,13 @@ impl<F: Protocol> Forwarder<F> {
         stay
     }
 
-    /// Sends packets of a plan that need the full adjacency.
+    /// Adds the counts that were deferred in a vector, and forgets its interfaces: they may change
+    /// after it.
     #[inline(always)]
-    fn others(
-        &self,
-        plan: &Plan<F>,
-        which: u64,
-        state: &mut SendState<F>,
-        v: &mut Vector<'_, To>,
-        context: SendContext<'_, '_>,
-    ) {
-        let SendContext { views, cx, counting } = context;
-        for i in Bits(which) {
-            let (at, onward) = (plan.at(i), plan.onward(i));
-            let b = v.get_mut(at);
-            let hop = AdjIndex(plan.hops[i]);
-            let Some((adj, via)) = self.adj(b, hop, onward.total, plan.table, cx) else { continue };
-            if adj.kind == AdjKind::Receive && via == 0 {
-                self.deliver(plan, 1 << i, (hop, adj), state, v, context);
-                continue;
-            }
-            let SendState { exits, deferred, .. } = state;
-            let Some(next_hop) = self.next_hop(adj, exits, views, cx) else {
-                self.output_all(plan, (1 << i, via), adj, state, v, context);
-                continue;
-            };
-            if next_hop.take::<F>(b, plan.rx_if, onward).is_none() {
-                continue;
-            }
-            let total = u64::from(onward.total);
-            self.count_received(plan, 1);
-            self.count_over(&next_hop, 1, total);
-            if counting {
-                deferred.add(plan.routes[i], 1, onward.total);
-                self.count_via(via, 1, total, cx);
-                self.count_via(next_hop.via, 1, total, cx);
-            }
-            v.set(at, next_hop.to);
-        }
+    pub fn settle(&self, state: &mut SendState<F>) {
+        state.deferred.settle(&self.routes);
+        state.exits.settle(&self.outward.lanes);
+        state.local.forget();
+        self.outward.mirrors.iter().for_each(Mirrors::end);
     }
 }

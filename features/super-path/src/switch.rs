@@ -14,8 +14,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard};
 use wire::{Ip4, Ip6};
 
-/// Arcs of packets that leave.
-const OUTPUT: [&str; 3] = ["ip4-output", "ip6-output", "interface-output"];
+/// Arcs whose features can have stages: of received packets, of packets that leave, and of frames.
+const RECEIVED: [&str; 2] = ["ip4-unicast", "ip6-unicast"];
+const LEAVING: [&str; 2] = ["ip4-output", "ip6-output"];
+const SENT: &str = "interface-output";
 
 /// Sub-interfaces whose packets may take the super-path, by the device that these come in by.
 #[derive(Default)]
@@ -141,10 +143,23 @@ fn unicast<F: Ip>(world: &World) -> ArcIndex {
 
 /// The features of received packets on an interface that have no stage, and so are visited.
 fn needs_graph<F: Ip>(world: &World, sw_if: SwIfIndex) -> Vec<&'static str> {
-    let has_stage = |feature: &str| world.stages().any(|stage| stage.node() == feature);
-    let is_own = |feature: &str| DOORS.iter().any(|packets| packets.node == feature);
-    let features = world.features_of(unicast::<F>(world), sw_if);
-    features.into_iter().filter(|feature| !has_stage(feature) && !is_own(feature)).collect()
+    split(world, RECEIVED[usize::from(F::IS_V6)], sw_if)[1].clone()
+}
+
+/// The features of an interface on an arc: those whose stages are run, and those whose nodes are
+/// visited. Packets that leave for a node don't come back; frames pass all nodes if one is visited.
+fn split(world: &World, arc: &str, sw_if: SwIfIndex) -> [Vec<&'static str>; 2] {
+    let has_stage = |feature: &&str| world.stages().any(|stage| stage.node() == *feature);
+    let is_own = |feature: &&str| DOORS.iter().any(|packets| packets.node == *feature);
+    let all = world.arc(arc).map(|arc| world.features_of(arc, sw_if)).unwrap_or_default();
+    let all: Vec<_> = all.into_iter().filter(|feature| !is_own(feature)).collect();
+    if RECEIVED.contains(&arc) {
+        return all.into_iter().partition(has_stage).into();
+    }
+    let first = all.iter().take_while(|feature| has_stage(feature)).count();
+    let run = if arc == SENT && first < all.len() { 0 } else { first };
+    let (stages, visited) = all.split_at(run);
+    [stages.to_vec(), visited.to_vec()]
 }
 
 /// Checks that no feature of received frames stands behind the super-path: packets that it takes
@@ -212,7 +227,8 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         let Some(sw_if) = sw_if else {
             let on = w.get::<SuperPaths>().on();
             out.text(|text| *text += if on { "super-path is on\n" } else { "super-path is off\n" });
-            out.table(&Table::new().left("Interface").left("In use").left("Visited features"));
+            let table = Table::new().left("Interface").left("In use").left("Stages");
+            out.table(&table.left("Visited features"));
             out.field("on", on);
             out.array("interfaces");
             return Ok(());
@@ -220,20 +236,18 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
         let features = received(w, &interface);
         let mut used = [SuperPath::NAME, L2SuperPath::NAME].iter().any(|n| features.contains(n));
-        let unicast = [
-            ("ip4-unicast", needs_graph::<Ip4>(w, sw_if)),
-            ("ip6-unicast", needs_graph::<Ip6>(w, sw_if)),
-        ];
-        let output = OUTPUT.map(|name| {
-            (name, w.arc(name).map(|arc| w.features_of(arc, sw_if)).unwrap_or_default())
-        });
         // Switched frames pass no feature of received IP packets.
         let is_port = is_port(w, sw_if);
-        let unicast = unicast.into_iter().filter(|_| !is_port);
-        let on_arcs = unicast.chain(output);
-        let mut others: Vec<_> = on_arcs
-            .flat_map(|(arc, all)| all.into_iter().map(move |node| format!("{arc}: {node}")))
-            .collect();
+        let unicast = RECEIVED.into_iter().filter(|_| !is_port);
+        let (mut stages, mut others) = (Vec::new(), Vec::new());
+        for arc in unicast.chain(LEAVING).chain([SENT]) {
+            let on_arc = split(w, arc, sw_if).map(|features| {
+                features.into_iter().map(|node| format!("{arc}: {node}")).collect::<Vec<_>>()
+            });
+            let [run, visited] = on_arc;
+            stages.extend(run);
+            others.extend(visited);
+        }
         if interface.sub.is_some() {
             let Ok(parent) = interfaces.get(interface.parent) else { return Ok(()) };
             let taken = received(w, &parent).contains(&SuperPath::NAME);
@@ -248,8 +262,13 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
                 ));
             }
         }
-        out.text_row(|| [interface.name.as_str().into(), used.into(), others.join(", ").into()]);
-        out.value(|| json!({ "interface": interface.name, "in_use": used, "features": others }));
+        let name = interface.name.as_str();
+        out.text_row(|| {
+            [name.into(), used.into(), stages.join(", ").into(), others.join(", ").into()]
+        });
+        out.value(
+            || json!({ "interface": name, "in_use": used, "stages": stages, "features": others }),
+        );
         Ok(())
     }))
 }

@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Frames with VLAN tags, for sub-interfaces.
-//!
-//! The tags are taken off the front by their length: the IP header then stands where it stands in a
-//! frame without tags, and all that follows is the same for both. The bytes stay as they are. A
-//! frame that isn't sent gets them back, and the device as the interface that it came in by, so
-//! `ethernet-input` finds what the driver left.
+//! Frames with VLAN tags, for sub-interfaces: runs of frames with the same tags.
 
-use crate::gate::Open;
-use crate::next_hop::Protocol;
-use crate::plan::{AHEAD, Plans, is_ordinary};
-use crate::rx::Rx;
-use crate::{Bits, To};
+use crate::{AHEAD, To};
 use buffer::Buffer;
 use graph::Vector;
-use ip::Words;
-use ip::headers::BLOCK;
-use net::{IfLanes, TAG};
-use wire::{EtherType, Ip4, Ip6};
+use net::TAG;
+use wire::EtherType;
 
 /// Bytes of both addresses, behind which the tags stand.
-const ADDRESSES: usize = 12;
+pub const ADDRESSES: usize = 12;
 /// Bytes that a frame with two tags has at least. A shorter one holds no IP header.
-const HEAD: usize = ADDRESSES + 2 * TAG + 4;
+pub const HEAD: usize = ADDRESSES + 2 * TAG + 4;
 
 /// The tags of a frame as [`net::Tagged`] parses them, without priorities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,120 +94,4 @@ pub fn skip(v: &Vector<'_, To>, from: usize) -> usize {
         }
     }
     v.len()
-}
-
-/// Takes the tags off a frame of the run that carries an ordinary packet to us. `None`, and nothing
-/// changed, for any other frame.
-#[inline(always)]
-pub fn take<F: Protocol>(b: &mut Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
-    let head = b.bytes::<HEAD>(0)?;
-    let at = ADDRESSES + rx.tags.len();
-    let ethertype = *head.get(at..)?.first_chunk::<2>()?;
-    if rx.open::<F>() == Open::No
-        || !is_ordinary::<F>(b, *head.first_chunk()?, ethertype, rx)
-        || !b.pull(rx.tags.len())
-    {
-        return None;
-    }
-    let Some(found) = F::look(b) else {
-        let rewound = b.rewind(rx.tags.len());
-        debug_assert!(rewound);
-        return None;
-    };
-    b.rx_if = rx.rx_if;
-    Some(found)
-}
-
-/// Gives back to a frame the tags and the device that [`take`] has taken.
-#[inline(always)]
-pub fn give_back(b: &mut Buffer, device: u32, len: usize) {
-    let rewound = b.rewind(len);
-    debug_assert!(rewound, "it was pulled");
-    b.rx_if = device;
-}
-
-/// Frames of a block whose tags were taken off.
-#[derive(Clone, Copy)]
-pub struct TagsOff {
-    device: u32,
-    sub: u32,
-    /// The length of the tags.
-    len: usize,
-    /// Where the block begins in the vector.
-    from: usize,
-    which: u64,
-    /// Bytes of these frames, with tags.
-    bytes: u64,
-}
-
-impl Plans {
-    /// As [`Plans::make`], for a run of frames with tags.
-    ///
-    /// A function of its own, so that the loops for frames without tags have what it needs for
-    /// themselves. The run by value: those loops keep it in registers, which they can't if its
-    /// address is known elsewhere.
-    #[inline(never)]
-    pub fn gather_tagged(
-        &mut self,
-        v: &mut Vector<'_, To>,
-        (from, to): (usize, usize),
-        rx: Rx,
-    ) -> usize {
-        let rx = &rx;
-        let Self { ip4, ip6, tags_off, .. } = self;
-        ip4.begin(from, rx);
-        ip6.begin(from, rx);
-        let mut off = TagsOff {
-            device: rx.device,
-            sub: rx.rx_if,
-            len: rx.tags.len(),
-            from,
-            which: 0,
-            bytes: 0,
-        };
-        let mut at = from;
-        for b in v.range_mut_ahead(from, to) {
-            if b.rx_if != rx.device || parse(b) != rx.tags {
-                break;
-            }
-            let len = b.len();
-            let taken = if let Some(found) = take::<Ip4>(b, rx) {
-                ip4.push(at, found, b.len());
-                true
-            } else if let Some(found) = take::<Ip6>(b, rx) {
-                ip6.push(at, found, b.len());
-                true
-            } else {
-                false
-            };
-            if taken {
-                off.which |= 1 << ((at - from) % BLOCK);
-                off.bytes += len as u64;
-            }
-            at += 1;
-        }
-        *tags_off = (off.which != 0).then_some(off);
-        at
-    }
-}
-
-impl TagsOff {
-    /// Ends a block when its packets have been sent: the frames of all others are as they were. The
-    /// sub-interface counts what it has received, as `ethernet-input` does for the others.
-    #[inline(never)]
-    pub fn settle(&self, v: &mut Vector<'_, To>, lanes: &IfLanes) {
-        let (mut packets, mut bytes) = (u64::from(self.which.count_ones()), self.bytes);
-        for i in Bits(self.which) {
-            let at = self.from + i;
-            if v.is(at, To::Aside) {
-                let b = v.get_mut(at);
-                give_back(b, self.device, self.len);
-                packets -= 1;
-                bytes -= b.len() as u64;
-            }
-        }
-        if packets != 0 {
-            lanes.rx.unicast(self.sub as usize, packets, bytes);
-        }
-    }
 }

@@ -144,6 +144,9 @@ fn routed_packets_are_copied_with_the_super_path_and_without_it() {
     rig.cli("set super-path on");
     let shown = rig.cli("show super-path");
     assert!(shown.contains("interface-output: span-output"), "{shown}");
+    let visits = rig.world().node("span-output").expect("a node");
+    let visits = rig.world().stats.simple(graph::counters::VECTORS).sum(visits.at());
+    assert_eq!((visits, mirrored(&rig, "span-output")), (1, 2), "one without the super-path");
 }
 
 /// A sender on this host may leave the checksum to the device. Long copies share the bytes that it

@@ -179,3 +179,64 @@ fn mirroring_outlives_the_mode_of_both_ends() {
     rig.cli("set interface l2 xconnect p0.100 p1");
     assert_eq!(rig.pass(0, &frame), at(&[1, 2], &frame));
 }
+
+/// Mirrors that come and go.
+const CHANGES: [&str; 14] = [
+    "set interface span p0 l2 destination p4 rx",
+    "set interface span p0 l2 destination p5 both",
+    "set interface span p0 disable l2",
+    "set interface span p1 l2 destination p4 tx",
+    "set interface span p1 disable l2",
+    "set interface span p2 l2 destination p0 both",
+    "set interface span p2 disable l2",
+    "set interface span p2 destination p5 both",
+    "set interface span p2 disable",
+    "set interface span p7 destination p4 tx",
+    "set interface span p6 l2 destination p4 both",
+    "set interface span p6 disable l2",
+    "set interface state p5 down",
+    "set interface state p5 up",
+];
+
+/// Frames of bridged and cross-connected ports, some of one split-horizon group with the
+/// destination.
+#[suite::test]
+fn the_super_path_copies_what_the_nodes_copy() {
+    let mut rigs = ["on", "off"].map(|state| {
+        let mut rig = rig(8);
+        for line in ["p0 1", "p1 1 2", "p2 1", "p3 1 2", "p4 7 2", "p5 7"] {
+            rig.cli(&format!("set interface l2 bridge {line}"));
+        }
+        rig.cli("set interface l2 xconnect p6 p7");
+        rig.cli("set interface l2 xconnect p7 p6");
+        rig.cli(&format!("set super-path {state}"));
+        rig
+    });
+    let mut rng = testkit::Rng::new(20_261_130);
+    for round in 0..2_000 {
+        if rng.one_in(8) {
+            let line = rng.pick(&CHANGES);
+            rigs.iter_mut().for_each(|rig| drop(rig.cli(line)));
+        }
+        let port = *rng.pick(&[0, 1, 2, 3, 6, 7]);
+        let most = if rng.one_in(2) { 7 } else { 200 };
+        let frames: Vec<_> = (0..1 + rng.below(most))
+            .map(|n| {
+                let mut frame = frame(20 + rng.below(300), n as u8);
+                frame[5] = rng.below(4) as u8 * 8;
+                frame[11] = port as u8 * 8;
+                frame
+            })
+            .collect();
+        let [fast, graph] = rigs.each_mut().map(|rig| rig.pass_all(port, &frames));
+        assert!(fast == graph, "round {round}: {} frames of p{port}", frames.len());
+    }
+    for node in ["span-l2-input", "span-l2-output", "span-output"] {
+        let [fast, graph] = rigs.each_ref().map(|rig| {
+            let visits = rig.world().stats.simple(graph::counters::VECTORS);
+            (mirrored(rig, node), visits.sum(rig.world().node(node).expect("a node").at()))
+        });
+        assert_eq!(fast.0, graph.0, "{node}");
+        assert!(graph.0 > 1_000 && fast.1 < graph.1 / 2, "{node}: {fast:?} {graph:?}");
+    }
+}

@@ -23,11 +23,11 @@ pub struct BridgedHop {
 impl<F: Protocol> Forwarder<F> {
     /// Looks up the port of an adjacency of a BVI; `None` for other adjacencies, and if the graph
     /// has to switch the frames.
-    pub fn bridged_hop<const TRACED: bool>(
+    pub fn bridged_hop(
         &self,
         adj: &Adj,
         views: Views<'_>,
-        cx: &Cx<'_, TRACED>,
+        cx: &Cx<'_, false>,
     ) -> Option<BridgedHop> {
         let is_bvi = views.get(adj.tx_if as usize)?.flags.contains(IfFlags::BVI);
         let out = self.outward.out(adj.tx_if, adj.output, views, cx).filter(|_| is_bvi)?;
@@ -37,6 +37,9 @@ impl<F: Protocol> Forwarder<F> {
         let bridge = &self.bridge;
         let origin = bridge.origin(adj.tx_if, &self.interfaces, cx.now(), cx.turn);
         let UnicastPath::Bridged { learns } = origin.unicast_path else { return None };
+        if origin.mirrored {
+            return None;
+        }
         let (macs, domain) = (bridge.view(cx.turn), origin.domain);
         let source = MacKey::new([s0, s1, s2, s3, s4, s5], domain);
         if learns && !macs.find(source).is_some_and(|found| origin.knows(found.entry)) {
@@ -47,7 +50,8 @@ impl<F: Protocol> Forwarder<F> {
         let target = bridge.target(entry.port, view, cx.turn);
         if !target.is_open
             || !origin.may_send(entry, &target)
-            || self.outward.has_features(entry.port, cx)
+            || target.mirrored
+            || !self.outward.is_open(entry.port, target.tx, cx)
         {
             return None;
         }
@@ -57,13 +61,7 @@ impl<F: Protocol> Forwarder<F> {
 
     /// Counts packets that were sent so, for the nodes of layer 2 too.
     #[inline(always)]
-    pub fn count_bridged<const TRACED: bool>(
-        &self,
-        hop: &BridgedHop,
-        packets: u64,
-        bytes: u64,
-        cx: &Cx<'_, TRACED>,
-    ) {
+    pub fn count_bridged(&self, hop: &BridgedHop, packets: u64, bytes: u64, cx: &Cx<'_, false>) {
         self.count_exit(&hop.next_hop, packets, bytes);
         let mut switched = Switched::default();
         switched.add_bridged((packets, 0), hop.learns);

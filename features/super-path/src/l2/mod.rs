@@ -18,24 +18,19 @@ pub mod bvi;
 #[cfg(feature = "tests")]
 mod tests;
 
-use crate::To;
-use crate::plan::AHEAD;
+use crate::{AHEAD, To, emit_copy, tx_of};
 use block::{Addresses, Block};
 use buffer::{Buffer, Flags};
-use graph::{ArcIndex, Build, Cx, Node, Prefetch, ThreadIndex, Vector, World};
+use graph::{Build, Cx, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
 use ip::headers::BLOCK;
 use l2::{Bridge, Origin, Switched, Target, UnicastPath};
-use net::{Exit, Exits, FrameInput, IfLanes, Interfaces, Views, count_tags};
+use net::{Exit, Exits, FrameInput, IfLanes, Interfaces, Mirrors, Views, count_tags};
 use simd::Isa;
 use std::sync::Arc;
-use tables::mac::MacView;
+use tables::mac::{MacEntry, MacView};
 
 pub struct L2SuperPath {
-    bridge: Arc<Bridge>,
-    interfaces: Arc<Interfaces>,
-    lanes: Arc<IfLanes>,
-    interface_output: ArcIndex,
-    bvi: FrameInput,
+    switch: Switch,
     /// Time of the turn in which an address moved.
     moved_at: u64,
     // Kept here to be refilled without being cleared.
@@ -43,48 +38,97 @@ pub struct L2SuperPath {
     blocks: [Block; 2],
 }
 
-impl Build for L2SuperPath {
-    fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self {
-            bridge: world.get(),
-            interfaces: world.get(),
-            lanes: IfLanes::of(world, thread),
-            interface_output: world
-                .arc("interface-output")
-                .expect("the arc comes with the interfaces"),
-            bvi: FrameInput::new(world, thread),
-            moved_at: u64::MAX,
-            targets: Exits::new(),
-            blocks: [Block::new(), Block::new()],
+/// State for all vectors.
+struct Switch {
+    bridge: Arc<Bridge>,
+    interfaces: Arc<Interfaces>,
+    lanes: Arc<IfLanes>,
+    mirrors: Mirrors,
+    bvi: FrameInput,
+}
+
+impl Switch {
+    #[inline(always)]
+    fn origin(&self, rx_if: u32, cx: &Cx<'_, false>) -> Origin {
+        self.bridge.origin(rx_if, &self.interfaces, cx.now(), cx.turn)
+    }
+
+    /// Makes the copies of a frame that goes to the transmit node of its port.
+    #[inline(never)]
+    fn copy(&mut self, b: &mut Buffer, tx: NodeIndex, cx: &mut Cx<'_, false>) {
+        let origin = self.origin(b.rx_if, cx);
+        let view = self.interfaces.views(cx.turn).get(b.tx_if as usize).unwrap_or_default();
+        let target = self.bridge.target(b.tx_if, view, cx.turn);
+        let nodes = self.bridge.mirror_nodes().into_iter().flatten();
+        for (node, _) in nodes.zip([origin.mirrored, target.mirrored]).filter(|(_, used)| *used) {
+            origin.mark(b);
+            self.mirrors.copy(node, b, emit_copy, cx);
         }
+        self.mirrors.copy_sent(b, tx, emit_copy, cx);
     }
 }
 
-/// Tables and state that sending reads.
+impl Build for L2SuperPath {
+    fn build(world: &World, thread: ThreadIndex) -> Self {
+        let switch = Switch {
+            bridge: world.get(),
+            interfaces: world.get(),
+            lanes: IfLanes::of(world, thread),
+            mirrors: Mirrors::new(world, thread),
+            bvi: FrameInput::new(world, thread),
+        };
+        let blocks = [Block::new(), Block::new()];
+        Self { switch, moved_at: u64::MAX, targets: Exits::new(), blocks }
+    }
+}
+
+/// The same with the tables as they are in this turn.
 struct Sender<'a, 't> {
-    bridge: &'a Bridge,
+    switch: &'a Switch,
     macs: MacView<'a>,
     views: Views<'a>,
-    interface_output: &'a ArcIndex,
-    bvi: &'a FrameInput,
-    lanes: &'a IfLanes,
     cx: &'a Cx<'t, false>,
 }
 
-impl Sender<'_, '_> {
+/// The entry of a frame's source says another port: the graph has to learn that it has moved before
+/// frames to its address are forwarded.
+struct HasMoved;
+
+impl<'a, 't> Sender<'a, 't> {
+    fn new(switch: &'a Switch, cx: &'a Cx<'t, false>) -> Self {
+        let (macs, views) = (switch.bridge.view(cx.turn), switch.interfaces.views(cx.turn));
+        Self { switch, macs, views, cx }
+    }
+
+    /// The port that frames come in by.
+    #[inline(always)]
+    fn origin(&self, rx_if: u32) -> Origin {
+        let mut origin = self.switch.origin(rx_if, self.cx);
+        if origin.mirrored && !self.takes(self.switch.bridge.mirror_nodes()[0], rx_if) {
+            origin.unicast_path = UnicastPath::Graph;
+        }
+        origin
+    }
+
+    /// True if the copies of this node are made here.
+    fn takes(&self, mirror: Option<NodeIndex>, sw_if: u32) -> bool {
+        mirror.is_some_and(|node| self.switch.mirrors.take(node, sw_if, self.cx.turn))
+    }
+
     /// Looks up an interface that frames are to leave by.
     fn target(&self, tx_if: u32) -> Target {
-        if self.cx.has_arc(*self.interface_output, tx_if) {
-            return Target::default();
-        }
+        let Switch { bridge, mirrors, .. } = self.switch;
         let view = self.views.get(tx_if as usize).unwrap_or_default();
-        self.bridge.target(tx_if, view, self.cx.turn)
+        let target = bridge.target(tx_if, view, self.cx.turn);
+        let is_open = mirrors.take_sent(tx_if, view.tx, self.cx)
+            && (!target.mirrored || self.takes(bridge.mirror_nodes()[1], tx_if));
+        if is_open { target } else { Target::default() }
     }
 
     /// Like `target`, looked up once for a vector.
     #[inline(always)]
     fn exit<'e>(&self, tx_if: u32, targets: &'e mut Exits<Target>) -> Option<&'e mut Exit<Target>> {
-        targets.find(tx_if, tx_if.into(), self.lanes, || Some(self.target(tx_if)))
+        targets.find(tx_if, tx_if.into(), &self.switch.lanes, || Some(self.target(tx_if)))
     }
 
     /// Lets the BVI receive a frame, if it has the frame's destination address; returns the next
@@ -98,11 +142,42 @@ impl Sender<'_, '_> {
         b.mark_l2();
         b.rx_if = bvi;
         b.flags.remove(Flags::L2_BROADCAST.union(Flags::L2_MULTICAST));
-        Some(To::Node(self.bvi.receive(b, self.cx)))
+        Some(To::Node(self.switch.bvi.receive(b, self.cx)))
     }
 
-    /// Sends the frames of a block. Returns true if an address has moved to the port: then the
-    /// graph has to learn that before frames to the address are forwarded.
+    /// Sends a frame of a domain, whose addresses have these entries; `None` if the graph handles
+    /// it.
+    #[inline(always)]
+    fn frame(
+        &self,
+        b: &mut Buffer,
+        origin: &Origin,
+        (source, destination): (Option<Option<MacEntry>>, impl FnOnce() -> Option<MacEntry>),
+        targets: &mut Exits<Target>,
+        switched: &mut Switched,
+    ) -> Result<Option<To>, HasMoved> {
+        if let Some(source) = source {
+            match source {
+                Some(source) if origin.knows(source) => {}
+                Some(source) if source.port != origin.rx_if => return Err(HasMoved),
+                _ => return Ok(None),
+            }
+        }
+        let (Some(entry), learns) = (destination(), source.is_some()) else { return Ok(None) };
+        let Some(exit) = self.exit(entry.port, targets) else { return Ok(None) };
+        if !origin.may_send(entry, &exit.to) {
+            return Ok(None);
+        }
+        if exit.to.is_bvi {
+            let to = self.receive(b, entry.port);
+            switched.add_bridged((0, to.is_some().into()), learns);
+            return Ok(to);
+        }
+        switched.add_bridged((1, 0), learns);
+        Ok(Some(leave(b, entry.port, exit)))
+    }
+
+    /// Sends the frames of a block.
     #[inline(always)]
     fn send(
         &self,
@@ -111,86 +186,41 @@ impl Sender<'_, '_> {
         targets: &mut Exits<Target>,
         v: &mut Vector<'_, To>,
         switched: &mut Switched,
-    ) -> bool {
-        let UnicastPath::Bridged { learns } = origin.unicast_path else { return false };
-        let (mut sent, mut received, mut has_moved) = (0, 0, false);
+    ) -> Result<(), HasMoved> {
+        let UnicastPath::Bridged { learns } = origin.unicast_path else { return Ok(()) };
         for i in 0..block.len.min(BLOCK) {
-            if learns {
-                let (key, place) = block.sources[i];
-                let Some(source) = self.macs.find_at(key, place) else { continue };
-                if !origin.knows(source.entry) {
-                    if source.entry.port != origin.rx_if {
-                        has_moved = true;
-                        break;
-                    }
-                    continue;
-                }
-            }
-            let (key, place) = block.destinations[i];
-            let Some(found) = self.macs.find_at(key, place) else { continue };
-            let entry = found.entry;
-            let Some(exit) = self.exit(entry.port, targets) else { continue };
-            if !origin.may_send(entry, &exit.to) {
-                continue;
-            }
+            let find = |(key, place)| self.macs.find_at(key, place).map(|found| found.entry);
             let at = usize::from(block.at[i]);
-            let b = v.get_mut(at);
-            if exit.to.is_bvi {
-                let Some(to) = self.receive(b, entry.port) else { continue };
+            let entries = (learns.then(|| find(block.sources[i])), || find(block.destinations[i]));
+            if let Some(to) = self.frame(v.get_mut(at), origin, entries, targets, switched)? {
                 v.set(at, to);
-                received += 1;
-                continue;
             }
-            b.mark_l2();
-            b.tx_if = entry.port;
-            exit.count(b.packet_len() as u32);
-            v.set(at, To::Node(exit.to.tx));
-            sent += 1;
         }
-        switched.add_bridged((sent, received), learns);
-        has_moved
+        Ok(())
     }
 
-    /// Sends a frame of a small vector. `Err` if its address has moved to the port.
+    /// Sends a frame of a small vector.
     #[inline(always)]
-    fn one(&self, b: &mut Buffer, origin: &Origin) -> Result<Option<To>, ()> {
+    fn one(&self, b: &mut Buffer, targets: &mut Exits<Target>) -> Result<Option<To>, HasMoved> {
+        let origin = &self.origin(b.rx_if);
         let Some(addresses) = Addresses::of(b, origin) else { return Ok(None) };
-        let (destination, source) = addresses.keys(origin.domain);
         let mut switched = Switched::default();
-        let (tx_if, target) = match origin.unicast_path {
-            UnicastPath::Graph => return Ok(None),
+        let to = match origin.unicast_path {
+            UnicastPath::Graph => None,
             UnicastPath::Crossed(peer) => {
-                switched.crossed = 1;
-                (peer, Some(self.target(peer)).filter(|target| target.is_open))
+                let exit = self.exit(peer, targets).filter(|exit| exit.to.is_open);
+                switched.crossed = u64::from(exit.is_some());
+                exit.map(|exit| leave(b, peer, exit))
             }
             UnicastPath::Bridged { learns } => {
-                if learns {
-                    let Some(source) = self.macs.find(source) else { return Ok(None) };
-                    if !origin.knows(source.entry) {
-                        let moves = source.entry.port != origin.rx_if;
-                        return if moves { Err(()) } else { Ok(None) };
-                    }
-                }
-                let Some(found) = self.macs.find(destination) else { return Ok(None) };
-                let target = self.target(found.entry.port);
-                let received = u64::from(target.is_bvi);
-                switched.add_bridged((1 - received, received), learns);
-                let is_open = origin.may_send(found.entry, &target);
-                (found.entry.port, is_open.then_some(target))
+                let (destination, source) = addresses.keys(origin.domain);
+                let find = |key| self.macs.find(key).map(|found| found.entry);
+                let entries = (learns.then(|| find(source)), || find(destination));
+                self.frame(b, origin, entries, targets, &mut switched)?
             }
-        };
-        let to = match target {
-            Some(target) if target.is_bvi => self.receive(b, tx_if),
-            Some(target) => {
-                self.lanes.tx.unicast(tx_if as usize, 1, b.packet_len() as u64);
-                b.mark_l2();
-                b.tx_if = tx_if;
-                Some(To::Node(target.tx))
-            }
-            None => None,
         };
         if to.is_some() {
-            self.bridge.count_switched(switched, self.cx);
+            self.switch.bridge.count_switched(switched, self.cx);
         }
         Ok(to)
     }
@@ -224,6 +254,15 @@ impl Sender<'_, '_> {
     }
 }
 
+/// Marks a frame as sent by a port.
+#[inline(always)]
+fn leave(b: &mut Buffer, tx_if: u32, exit: &mut Exit<Target>) -> To {
+    b.mark_l2();
+    b.tx_if = tx_if;
+    exit.count(b.packet_len() as u32);
+    To::Node(exit.to.tx)
+}
+
 /// Sends consecutive frames of a port to another one, from offset `from` of the vector on; with
 /// `only`, as long as they have these addresses. Without an exit they are left to the graph.
 /// Returns the offset behind the last one, and the number of frames sent.
@@ -236,15 +275,7 @@ fn send_on(
     v: &mut Vector<'_, To>,
 ) -> (usize, u64) {
     let Some(exit) = exit else { return run(origin, from, only, v, |_| None) };
-    let (tx, mut bytes) = (exit.to.tx, 0);
-    let (behind, sent) = run(origin, from, only, v, |b| {
-        b.mark_l2();
-        b.tx_if = tx_if;
-        bytes += b.packet_len() as u32;
-        Some(To::Node(tx))
-    });
-    exit.count_all(sent as u32, bytes);
-    (behind, sent)
+    run(origin, from, only, v, |b| Some(leave(b, tx_if, exit)))
 }
 
 /// The same, with a function that sends a frame, or leaves it to the graph.
@@ -275,6 +306,52 @@ fn run(
     (behind, sent)
 }
 
+impl L2SuperPath {
+    /// Sends the frames of a vector, block by block: the lookups of a block begin when those of the
+    /// block before are done, with their data prefetched.
+    #[inline(always)]
+    fn all(&mut self, v: &mut Vector<'_, To>, cx: &Cx<'_, false>) {
+        let Self { switch, targets, blocks: [now, next], .. } = self;
+        let (mut now, mut next) = (now, next);
+        let sender = Sender::new(switch, cx);
+        let n = v.len();
+        let mut origin = sender.origin(v.get(0).rx_if);
+        let (mut last, mut switched) = (origin, Switched::default());
+        let (mut from, mut more) = (0, true);
+        now.clear();
+        while more {
+            more = from < n;
+            next.clear();
+            // Frames behind equal ones wait until these are sent.
+            if more && now.repeated.is_none() {
+                let rx_if = v.get(from).rx_if;
+                if rx_if != origin.rx_if {
+                    origin = sender.origin(rx_if);
+                }
+                from = match origin.unicast_path {
+                    UnicastPath::Crossed(peer) => {
+                        let exit = sender.exit(peer, targets).filter(|exit| exit.to.is_open);
+                        let (behind, sent) = send_on(&origin, from, None, (peer, exit), v);
+                        switched.crossed += sent;
+                        behind
+                    }
+                    UnicastPath::Bridged { .. } => next.gather(v, from, &origin, sender.macs),
+                    UnicastPath::Graph => from + 1,
+                };
+            }
+            if sender.send(now, &last, targets, v, &mut switched).is_err() {
+                break;
+            }
+            if now.repeated.is_some() {
+                from = sender.follow(now, (&last, from), targets, v, &mut switched);
+            }
+            last = origin;
+            std::mem::swap(&mut now, &mut next);
+        }
+        switch.bridge.count_switched(switched, cx);
+    }
+}
+
 impl Node for L2SuperPath {
     const NAME: &'static str = "l2-super-path";
     const PREFETCH: Prefetch = Prefetch::Packet;
@@ -289,68 +366,40 @@ impl Node for L2SuperPath {
         if TRACED || cx.traces_inside() || self.moved_at == cx.now() {
             return To::Aside;
         }
-        let (now, cx) = (cx.now(), &cx.untraced());
-        let Self { bridge, interfaces, lanes, interface_output, bvi, .. } = self;
-        let (macs, views) = (bridge.view(cx.turn), interfaces.views(cx.turn));
-        let sender = Sender { bridge, macs, views, interface_output, bvi, lanes, cx };
-        let origin = bridge.origin(b.rx_if, interfaces, now, cx.turn);
-        let to = sender.one(b, &origin).unwrap_or_else(|()| {
-            self.moved_at = now;
+        let cx = &mut cx.untraced();
+        let to = Sender::new(&self.switch, cx).one(b, &mut self.targets).unwrap_or_else(|_| {
+            self.moved_at = cx.now();
             None
         });
+        if self.switch.mirrors.in_use() {
+            let tx = tx_of(b, &self.switch.interfaces, cx);
+            if to == Some(To::Node(tx)) {
+                self.switch.copy(b, tx, cx);
+            }
+        }
         to.unwrap_or(To::Aside)
     }
 
-    /// Block by block: the lookups of a block begin when those of the block before are done, with
-    /// their data prefetched.
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
+        self.targets.settle(&self.switch.lanes);
+        self.switch.mirrors.end();
+    }
+
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         v.set_all(To::Aside);
         if cx.traces_inside() {
             return;
         }
-        let Self { bridge, interfaces, lanes, interface_output, bvi, targets, blocks, .. } = self;
-        let [now, next] = blocks;
-        let (mut now, mut next) = (now, next);
-        let cx = &*cx;
-        let (macs, views) = (bridge.view(cx.turn), interfaces.views(cx.turn));
-        let sender = Sender { bridge, macs, views, interface_output, bvi, lanes, cx };
-        let look = |rx_if| bridge.origin(rx_if, interfaces, cx.now(), cx.turn);
-        let n = v.len();
-        let mut origin = look(v.get(0).rx_if);
-        let (mut last, mut switched) = (origin, Switched::default());
-        let (mut from, mut more) = (0, true);
-        now.clear();
-        while more {
-            more = from < n;
-            next.clear();
-            // Frames behind equal ones wait until these are sent.
-            if more && now.repeated.is_none() {
-                let rx_if = v.get(from).rx_if;
-                if rx_if != origin.rx_if {
-                    origin = look(rx_if);
+        self.all(v, cx);
+        if self.switch.mirrors.in_use() {
+            for i in 0..v.len() {
+                let tx = tx_of(v.get(i), &self.switch.interfaces, cx);
+                if v.is(i, To::Node(tx)) {
+                    self.switch.copy(v.get_mut(i), tx, cx);
                 }
-                from = match origin.unicast_path {
-                    UnicastPath::Crossed(peer) => {
-                        let exit = sender.exit(peer, targets).filter(|exit| exit.to.is_open);
-                        let (behind, sent) = send_on(&origin, from, None, (peer, exit), v);
-                        switched.crossed += sent;
-                        behind
-                    }
-                    UnicastPath::Bridged { .. } => next.gather(v, from, &origin, macs),
-                    UnicastPath::Graph => from + 1,
-                };
             }
-            if sender.send(now, &last, targets, v, &mut switched) {
-                break;
-            }
-            if now.repeated.is_some() {
-                from = sender.follow(now, (&last, from), targets, v, &mut switched);
-            }
-            last = origin;
-            std::mem::swap(&mut now, &mut next);
         }
-        targets.settle(lanes);
-        bridge.count_switched(switched, cx);
     }
 }
