@@ -13,6 +13,7 @@ use graph::{
 };
 use ip::{Ip, table_of};
 use net::{Interfaces, PacketColumns, Stage};
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use sync::Turn;
@@ -331,43 +332,67 @@ impl<F: Ip, S: AclKind> Node for Acl<F, S> {
     }
 }
 
-/// The stage of `ip4-inacl` and `ip6-inacl`: packets that pass as they are.
-pub struct PassingAcl<F> {
+/// The stage of an ACL's node: packets that pass as they are.
+pub struct PassingAcl<F, S> {
     lookup: Lookup,
     hit: ErrorIndex,
     chain_hit: ErrorIndex,
     missed: ErrorIndex,
-    of: PhantomData<fn() -> F>,
+    of: PhantomData<fn() -> (F, S)>,
 }
 
-impl<F: Ip> Build for PassingAcl<F> {
+impl<F: Ip, S: AclKind> Build for PassingAcl<F, S> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        let node = filled(InputAcl::NAME, F::IS_V6);
-        let of = |reason| world.reason_index(&node, reason).expect("a counter of this plugin");
+        let node = filled(S::NAME, F::IS_V6);
+        let side = if S::TX { "output" } else { "input" };
+        let of = |counter: &str| {
+            let counter = format!("{side} ACL {counter}");
+            world.reason_index(&node, &counter).expect("a counter of this plugin")
+        };
         Self {
-            lookup: Lookup::new(world, InputAcl::hook(F::IS_V6)),
-            hit: of("input ACL hits"),
-            chain_hit: of("input ACL hits after chain walk"),
-            missed: of("input ACL misses"),
+            lookup: Lookup::new(world, S::hook(F::IS_V6)),
+            hit: of("hits"),
+            chain_hit: of("hits after chain walk"),
+            missed: of("misses"),
             of: PhantomData,
         }
     }
 }
 
-impl<F: Ip> PassingAcl<F> {
+/// True if a table whose first vector begins at this offset of [`PacketColumns::buffer`] compares
+/// bytes that a packet which leaves hasn't got yet: of the layer-2 header in front, or the hop
+/// limit and its checksum.
+#[inline(always)]
+fn compares_rewritten<F: Ip>(table: &Table, from: i64) -> bool {
+    let front = net::IP_IN_STAGE as i64 - from;
+    let bit = |at: i64| u32::try_from(front + at).ok().and_then(|at| 1u128.checked_shl(at));
+    let header = bit(0).map_or(if front < 0 { 0 } else { u128::MAX }, |bit| bit - 1);
+    let changed: &[i64] = if F::IS_V6 { &[7] } else { &[8, 10, 11] };
+    let all = changed.iter().filter_map(|at| bit(*at)).fold(header, |all, bit| all | bit);
+    table.compared & all != 0
+}
+
+impl<F: Ip, S: AclKind> PassingAcl<F, S> {
     /// True if the packet passes, and then it is counted as the node would have counted it.
     #[inline(always)]
     fn passes(&self, first: u32, b: &mut Buffer, cx: &Cx<'_, false>) -> bool {
-        let base = |table: &Table, b: &Buffer| match table.offset {
-            Some(offset) => net::IP_IN_STAGE as i64 + i64::from(offset),
-            None => fresh(b),
+        let is_known = Cell::new(true);
+        let base = |table: &Table, b: &Buffer| {
+            let base = match table.offset {
+                Some(offset) => net::IP_IN_STAGE as i64 + i64::from(offset),
+                None => fresh(b),
+            };
+            if S::TX && compares_rewritten::<F>(table, base + table.skipped() as i64) {
+                is_known.set(false);
+            }
+            base
         };
         let Some(verdict) = self.lookup.peek(first, b, cx.turn, base) else { return true };
         let stays = verdict.session.is_none_or(|(_, session)| {
-            session.advance == 0 && !matches!(session.action, Action::Fib { .. })
+            session.advance == 0 && (S::TX || !matches!(session.action, Action::Fib { .. }))
         });
         let next = self.lookup.numbered_node(verdict.next, cx.turn);
-        if !stays || matches!(next, NumberedNode::Node(_) | NumberedNode::Deny) {
+        if !is_known.get() || !stays || matches!(next, NumberedNode::Node(_) | NumberedNode::Deny) {
             return false;
         }
         self.lookup.note_hit(&verdict, (cx.thread().at(), cx.now()), cx.turn);
@@ -379,14 +404,14 @@ impl<F: Ip> PassingAcl<F> {
     }
 }
 
-impl<F: Ip> Stage<F> for PassingAcl<F> {
+impl<F: Ip, S: AclKind> Stage<F> for PassingAcl<F, S> {
     fn pass(
         &mut self,
         packets: &mut PacketColumns<'_, F>,
         step: ChainStep<'_>,
         cx: &Cx<'_, false>,
     ) -> u64 {
-        let first = step.config::<Acl<F, InputAcl>>();
+        let first = step.config::<Acl<F, S>>();
         packets.mask(|packets, i| self.passes(first, packets.buffer(i), cx))
     }
 }

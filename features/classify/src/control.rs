@@ -260,6 +260,7 @@ impl Classifier {
         }
         let table = Table {
             mask: Key::of(mask),
+            compared: Key::of(mask).used(),
             skip: *skip,
             vectors,
             next: *next,

@@ -47,6 +47,12 @@ impl Key {
         key
     }
 
+    /// The bytes that aren't zero, a bit for each.
+    pub fn used(&self) -> u128 {
+        let bytes = self.0.iter().flat_map(|word| word.to_ne_bytes());
+        bytes.enumerate().fold(0, |used, (i, byte)| used | u128::from(byte != 0) << i)
+    }
+
     /// Number of set bits.
     pub fn ones(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()

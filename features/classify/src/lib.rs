@@ -99,8 +99,10 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<switched::L2Classify<true>>(),
     ],
     stages: &[
-        net::stage::<Ip4, Acl<Ip4, InputAcl>, PassingAcl<Ip4>>(),
-        net::stage::<Ip6, Acl<Ip6, InputAcl>, PassingAcl<Ip6>>(),
+        net::stage::<Ip4, Acl<Ip4, InputAcl>, PassingAcl<Ip4, InputAcl>>(),
+        net::stage::<Ip6, Acl<Ip6, InputAcl>, PassingAcl<Ip6, InputAcl>>(),
+        net::stage::<Ip4, Acl<Ip4, OutputAcl>, PassingAcl<Ip4, OutputAcl>>(),
+        net::stage::<Ip6, Acl<Ip6, OutputAcl>, PassingAcl<Ip6, OutputAcl>>(),
     ],
     features: &[
         Feature {

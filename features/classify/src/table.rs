@@ -51,6 +51,8 @@ pub struct Session {
 pub struct Table {
     /// The bits that are compared.
     pub mask: Key,
+    /// The bytes in which some bit is compared ([`Key::used`]).
+    pub compared: u128,
     /// Vectors that are left out in front.
     pub skip: u32,
     /// Vectors that are compared.

@@ -13,42 +13,42 @@ use wire::Address;
 const MOST: usize = u64::BITS as usize;
 
 /// The function [`passing`], compiled for an instruction set.
-type Passing<F, const STRICT: bool> =
-    fn(&Urpf<F, false, STRICT>, &PacketColumns<'_, F>, Config, &Turn<'_>) -> u64;
+type Passing<F, const TX: bool, const STRICT: bool> =
+    fn(&Urpf<F, TX, STRICT>, &PacketColumns<'_, F>, Config, &Turn<'_>) -> u64;
 
-/// The stage of `{ip}-rx-urpf-strict` or `{ip}-rx-urpf-loose`.
-pub struct Batch<F: Net, const STRICT: bool> {
-    urpf: Urpf<F, false, STRICT>,
-    passing: Passing<F, STRICT>,
+/// The stage of a node.
+pub struct Batch<F: Net, const TX: bool, const STRICT: bool> {
+    urpf: Urpf<F, TX, STRICT>,
+    passing: Passing<F, TX, STRICT>,
 }
 
-impl<F: Net, const STRICT: bool> Build for Batch<F, STRICT> {
+impl<F: Net, const TX: bool, const STRICT: bool> Build for Batch<F, TX, STRICT> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { urpf: Urpf::new(world), passing: passing_variants::<F, STRICT>().best() }
+        Self { urpf: Urpf::new(world), passing: passing_variants::<F, TX, STRICT>().best() }
     }
 }
 
-impl<F: Net, const STRICT: bool> Stage<F> for Batch<F, STRICT> {
+impl<F: Net, const TX: bool, const STRICT: bool> Stage<F> for Batch<F, TX, STRICT> {
     fn pass(
         &mut self,
         packets: &mut PacketColumns<'_, F>,
         step: ChainStep<'_>,
         cx: &Cx<'_, false>,
     ) -> u64 {
-        (self.passing)(&self.urpf, packets, step.config::<Urpf<F, false, STRICT>>(), cx.turn)
+        (self.passing)(&self.urpf, packets, step.config::<Urpf<F, TX, STRICT>>(), cx.turn)
     }
 }
 
 /// A mask of the packets whose sources pass. All sources are looked up together, as in the node.
 #[inline(always)]
-fn passing<I: Isa, F: Net, const STRICT: bool>(
-    urpf: &Urpf<F, false, STRICT>,
+fn passing<I: Isa, F: Net, const TX: bool, const STRICT: bool>(
+    urpf: &Urpf<F, TX, STRICT>,
     packets: &PacketColumns<'_, F>,
     config: Config,
     turn: &Turn<'_>,
 ) -> u64 {
     let &PacketColumns { sw_if, table, sources, .. } = packets;
-    let fib = config.table().unwrap_or(table);
+    let fib = if TX { urpf.table_of(sw_if, config, turn) } else { config.table().unwrap_or(table) };
     if config.deny_default {
         let passes =
             |src| exempt::<F>(src) || urpf.without_default(src, fib, sw_if, turn) == To::Next;
@@ -77,10 +77,10 @@ fn mask<A: Copy>(sources: &[A], mut passes: impl FnMut(A) -> bool) -> u64 {
 
 variants! {
     /// [`passing`].
-    fn passing_variants<I: Isa, F: Net, const STRICT: bool>(
-        urpf: &Urpf<F, false, STRICT>,
+    fn passing_variants<I: Isa, F: Net, const TX: bool, const STRICT: bool>(
+        urpf: &Urpf<F, TX, STRICT>,
         packets: &PacketColumns<'_, F>,
         config: Config,
         turn: &Turn<'_>
-    ) -> u64 = passing::<I, F, STRICT>;
+    ) -> u64 = passing::<I, F, TX, STRICT>;
 }

@@ -107,8 +107,14 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
     /// The table that the packet's source is looked up in.
     #[inline(always)]
     fn table(&self, b: &Buffer, config: Config, turn: &Turn<'_>) -> TableIndex {
+        self.table_of(Self::sw_if(b), config, turn)
+    }
+
+    /// The same for packets of an interface.
+    #[inline(always)]
+    pub(crate) fn table_of(&self, sw_if: u32, config: Config, turn: &Turn<'_>) -> TableIndex {
         config.table().unwrap_or_else(|| {
-            let view = self.interfaces.views(turn).get(Self::sw_if(b) as usize);
+            let view = self.interfaces.views(turn).get(sw_if as usize);
             view.map_or(TableIndex::DEFAULT, |view| F::table_of(&view))
         })
     }

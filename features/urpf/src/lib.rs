@@ -129,10 +129,14 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     api: &[api::API],
     stages: &[
-        net::stage::<Ip4, Urpf<Ip4, false, true>, Batch<Ip4, true>>(),
-        net::stage::<Ip4, Urpf<Ip4, false, false>, Batch<Ip4, false>>(),
-        net::stage::<Ip6, Urpf<Ip6, false, true>, Batch<Ip6, true>>(),
-        net::stage::<Ip6, Urpf<Ip6, false, false>, Batch<Ip6, false>>(),
+        net::stage::<Ip4, Urpf<Ip4, false, true>, Batch<Ip4, false, true>>(),
+        net::stage::<Ip4, Urpf<Ip4, false, false>, Batch<Ip4, false, false>>(),
+        net::stage::<Ip4, Urpf<Ip4, true, true>, Batch<Ip4, true, true>>(),
+        net::stage::<Ip4, Urpf<Ip4, true, false>, Batch<Ip4, true, false>>(),
+        net::stage::<Ip6, Urpf<Ip6, false, true>, Batch<Ip6, false, true>>(),
+        net::stage::<Ip6, Urpf<Ip6, false, false>, Batch<Ip6, false, false>>(),
+        net::stage::<Ip6, Urpf<Ip6, true, true>, Batch<Ip6, true, true>>(),
+        net::stage::<Ip6, Urpf<Ip6, true, false>, Batch<Ip6, true, false>>(),
     ],
     ..Plugin::EMPTY
 };
