@@ -236,7 +236,9 @@ pub fn all() -> Vec<Scenario> {
         for (is_out, (peer, target)) in [(false, into), (true, out)] {
             let table = Table::of(Family::Tunnels(Tunnels { kind, out: is_out }), 1);
             all.push(Scenario::new(table, OneFlow, 256, false, peer, target));
-            if kind == Kind::IpIp {
+            // One tunnel is cross-connected with the port that frames come in by.
+            let is_one = kind.is_switched() && !is_out || matches!(kind, Kind::L2tp | Kind::Pppoe);
+            if !is_one {
                 let table = Table { routes: 10_000, ..table };
                 all.push(Scenario::new(table, Uniform, 256, false, None, None));
             }

@@ -39,7 +39,7 @@ pub struct Tunnels {
 
 impl Kind {
     /// Its packets are frames, cross-connected with a port.
-    fn is_switched(self) -> bool {
+    pub fn is_switched(self) -> bool {
         matches!(self, Self::Vxlan | Self::Geneve | Self::L2tp)
     }
 

@@ -9,6 +9,7 @@ use buffer::{Buffer, Flags};
 use graph::{Cx, NodeIndex, ThreadIndex, World};
 use net::{AdjIndex, IpMeta, PathMtus, SuperPaths, TableIndex};
 use std::sync::Arc;
+use sync::Turn;
 
 /// As [`Onward`]; an ordinary packet over an ordinary adjacency gets its layer-2 header here and
 /// goes straight to the transmit node.
@@ -20,8 +21,10 @@ pub struct Departure<F: Ip> {
     exits: Exits,
     /// The adjacency of the packet before, which mostly is the next one's too.
     last: Option<(AdjIndex, Option<Way>)>,
-    /// Packets that have left over it and aren't counted yet, and their bytes.
+    /// Packets that have left over it and aren't counted yet, and their bytes: for the interface
+    /// with layer-2 headers, and without them for adjacency, interface and routes.
     left: (u64, u64),
+    sent: (u64, u64),
 }
 
 /// The way of ordinary packets over an adjacency. It holds within one frame.
@@ -71,11 +74,22 @@ impl<F: Ip> Departure<F> {
             exits: Exits::new(),
             last: None,
             left: (0, 0),
+            sent: (0, 0),
         }
     }
 
-    /// The way over an adjacency, if it is an ordinary one that packets of all flows take.
+    /// The way over an adjacency, if it is an ordinary one that packets of all flows take. It is
+    /// looked up once for packets in a row that take it, whatever tunnels they are in.
+    #[inline(always)]
     pub fn way<const TRACED: bool>(&mut self, at: AdjIndex, cx: &Cx<'_, TRACED>) -> Option<Way> {
+        if self.last.is_none_or(|(last, _)| last != at) {
+            self.settle(cx.turn);
+            self.last = Some((at, self.look(at, cx)));
+        }
+        self.last.and_then(|(_, way)| way)
+    }
+
+    fn look<const TRACED: bool>(&mut self, at: AdjIndex, cx: &Cx<'_, TRACED>) -> Option<Way> {
         if !self.super_paths.on() {
             return None;
         }
@@ -89,18 +103,23 @@ impl<F: Ip> Departure<F> {
 
     /// Counts packets that [`Way::send`] has sent: their number, and their bytes without layer-2
     /// header.
-    pub fn count<const TRACED: bool>(
-        &self,
-        way: &Way,
-        (packets, bytes): (u64, u64),
-        cx: &Cx<'_, TRACED>,
-    ) {
+    #[inline(always)]
+    pub fn count<const TRACED: bool>(&mut self, way: &Way, sent: (u64, u64), cx: &Cx<'_, TRACED>) {
+        if self.last.is_some_and(|(last, _)| last == way.adj) {
+            self.sent.0 += sent.0;
+            self.sent.1 += sent.1;
+        } else {
+            self.count_now(way, sent, cx.turn);
+        }
+    }
+
+    fn count_now(&self, way: &Way, (packets, bytes): (u64, u64), turn: &Turn<'_>) {
         let lookup = &self.onward.0;
-        let Some(adj) = lookup.adjacencies.get(way.adj, cx.turn).filter(|_| packets != 0) else {
+        let Some(adj) = lookup.adjacencies.get(way.adj, turn).filter(|_| packets != 0) else {
             return;
         };
         lookup.counters.add(adj.counter as usize, packets, bytes);
-        lookup.count_via(adj, packets, bytes, cx.turn);
+        lookup.count_via(adj, packets, bytes, turn);
         let frames = bytes + packets * way.header_len() as u64;
         self.outward.lanes.tx.unicast(way.next_hop.tx_if as usize, packets, frames);
     }
@@ -120,11 +139,7 @@ impl<F: Ip> Departure<F> {
             return Some(next);
         }
         let at = b.scratch::<IpMeta>().adj();
-        if self.last.is_none_or(|(last, _)| last != at) {
-            self.settle();
-            self.last = Some((at, self.way(at, cx)));
-        }
-        if let Some((_, Some(way))) = self.last
+        if let Some(way) = self.way(at, cx)
             && way.next_hop.take::<F>(b).is_some()
         {
             self.left.0 += 1;
@@ -137,18 +152,19 @@ impl<F: Ip> Departure<F> {
     /// Counts what has left. To be called at the end of each frame, as interfaces and routes may
     /// change after it.
     #[inline(always)]
-    pub fn end(&mut self) {
-        self.settle();
+    pub fn end(&mut self, turn: &Turn<'_>) {
+        self.settle(turn);
         self.exits.settle(&self.outward.lanes);
     }
 
     /// Counts the packets that have left over the last adjacency, and forgets it.
     #[inline(always)]
-    fn settle(&mut self) {
+    fn settle(&mut self, turn: &Turn<'_>) {
         let (packets, bytes) = std::mem::take(&mut self.left);
-        if let Some((_, Some(way))) = self.last.take()
-            && packets != 0
-        {
+        let sent = std::mem::take(&mut self.sent);
+        let Some((_, Some(way))) = self.last.take() else { return };
+        self.count_now(&way, sent, turn);
+        if packets != 0 {
             self.outward.lanes.tx.unicast(way.next_hop.tx_if as usize, packets, bytes);
         }
     }

@@ -13,6 +13,9 @@ use simd::Isa;
 use std::sync::Arc;
 use sync::Turn;
 
+/// Tunnels are prefetched so many packets ahead.
+const AHEAD: usize = 8;
+
 /// Puts the headers of a kind of tunnels in front of packets.
 pub struct Encap<C: Codec> {
     tunnels: Arc<Tunnels<C::Spec>>,
@@ -94,7 +97,7 @@ impl<C: Codec> Encap<C> {
 
 /// Counts the packets of a run.
 #[inline(always)]
-fn settle(run: Option<Run<'_>>, wrapper: &Wrapper, cx: &mut Cx<'_, false>) {
+fn settle(run: Option<Run<'_>>, wrapper: &mut Wrapper, cx: &mut Cx<'_, false>) {
     if let Some(run) = run {
         let sent = run.settle(wrapper, cx);
         cx.count(To::Encapsulated, sent);
@@ -117,17 +120,26 @@ impl<C: Codec> Node for Encap<C> {
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let Self { tunnels, wrapper, supers } = self;
         let (mut run, mut of): (Option<Run<'_>>, _) = (None, None);
-        for (b, out) in v.packets_ahead() {
+        for i in 0..v.len() {
+            v.prefetch(i + AHEAD);
+            if i + AHEAD < v.len()
+                && let ahead = v.get(i + AHEAD).tx_if
+                && of != Some(ahead)
+            {
+                tunnels.prefetch_end(ahead, cx.turn);
+            }
+            let b = v.get_mut(i);
             if of != Some(b.tx_if) {
                 settle(run.take(), wrapper, cx);
                 of = Some(b.tx_if);
                 run = tunnels.end(b.tx_if, cx.turn).and_then(|end| Run::of::<C>(end, wrapper, cx));
             }
             let sent = run.as_mut().and_then(|run| run.send::<C>(b, wrapper));
-            out.go(match sent {
+            let to = match sent {
                 Some(node) => To::Node(node),
                 None => Self::one((tunnels, wrapper, supers), b, cx),
-            });
+            };
+            v.set(i, to);
         }
         settle(run, wrapper, cx);
     }
@@ -143,14 +155,12 @@ impl<C: Codec> Node for Encap<C> {
     }
 
     #[inline(always)]
-    fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
+    fn end<const TRACED: bool>(&mut self, cx: &mut Cx<'_, TRACED>) {
         self.supers.end();
-        self.wrapper.onward4.end();
-        self.wrapper.onward6.end();
+        self.wrapper.end(cx.turn);
     }
 
-    fn keep_end(&mut self, _: &mut Cx<'_, false>) {
-        self.wrapper.onward4.end();
-        self.wrapper.onward6.end();
+    fn keep_end(&mut self, cx: &mut Cx<'_, false>) {
+        self.wrapper.end(cx.turn);
     }
 }

@@ -183,7 +183,7 @@ impl<'t> Run<'t> {
     }
 
     /// Counts the packets; returns their number.
-    pub fn settle(&self, wrapper: &Wrapper, cx: &Cx<'_, false>) -> u64 {
+    pub fn settle(&self, wrapper: &mut Wrapper, cx: &Cx<'_, false>) -> u64 {
         let (packets, sent) = (self.sent.0, self.sent);
         if self.end.outer_v6 {
             wrapper.onward6.count(&self.way, sent, cx);

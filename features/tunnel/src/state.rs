@@ -117,6 +117,17 @@ impl<S: Spec> Tunnels<S> {
         self.ends.get(number, turn)
     }
 
+    /// Prefetches the memory of [`Self::end`].
+    #[inline(always)]
+    pub(crate) fn prefetch_end(&self, number: u32, turn: &Turn<'_>) {
+        if let Some(end) = self.ends.get(number, turn) {
+            // Its cache lines: nothing is read yet.
+            simd::prefetch_read(end);
+            simd::prefetch_read(&end.route);
+            simd::prefetch_read(&end.template);
+        }
+    }
+
     /// Returns the end that a received packet comes from, with its number. A multipoint interface
     /// is none: its peers are.
     #[inline(always)]

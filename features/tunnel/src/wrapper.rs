@@ -170,6 +170,13 @@ impl Wrapper {
         }
     }
 
+    /// Ends a frame.
+    #[inline(always)]
+    pub fn end(&mut self, turn: &Turn<'_>) {
+        self.onward4.end(turn);
+        self.onward6.end(turn);
+    }
+
     /// The identification of the next packet of IPv4.
     #[inline(always)]
     pub fn next_id(&mut self) -> u16 {
