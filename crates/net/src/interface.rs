@@ -40,7 +40,7 @@ pub use column::{Column, Property};
 pub use gso::Gso;
 pub use ip::IpBinding;
 pub use l2::{BackboneRewrite, L2Role, TagRewrite};
-pub use mirror::Mirror;
+pub use mirror::MirrorRole;
 pub use model::{IfKind, Implied, Interface, NewInterface, OriginalSettings, SubInterface};
 pub use mtu::{MtuKind, Mtus};
 pub use note::Note;

@@ -69,7 +69,7 @@ pub use frame_input::FrameInput;
 pub use implied::{implied_table, imply};
 pub use interface::{
     BackboneRewrite, Column, FrameTags, FrameTakers, Gso, IfKind, Implied, Interface, Interfaces,
-    IpBinding, L2Role, Mirror, MtuKind, Mtus, NewInterface, NewOutput, Note, OriginalSettings,
+    IpBinding, L2Role, MirrorRole, MtuKind, Mtus, NewInterface, NewOutput, Note, OriginalSettings,
     OwnUse, Owner, Promiscuous, Property, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags,
     VLAN_IDS, Vlan, tag_bytes,
 };

@@ -5,8 +5,9 @@ use crate::counters::IfCounters;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
     Addresses, Adjacencies, BackboneRewrite, Column, Fib, FlowOwners, FlowRouterId, FrameTakers,
-    Gso, Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, Mirror, Neighbors, NextHops, Note,
-    Objects, PathMtus, Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite, Taps,
+    Gso, Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, MirrorRole, Neighbors, NextHops,
+    Note, Objects, PathMtus, Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite,
+    Taps,
 };
 use graph::StateDef;
 use stats::Space;
@@ -24,7 +25,7 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Column<TagRewrite>>(),
     StateDef::of::<Column<Option<BackboneRewrite>>>(),
     StateDef::of::<Column<Gso>>(),
-    StateDef::of::<Column<Mirror>>(),
+    StateDef::of::<Column<MirrorRole>>(),
     StateDef::of::<Column<IpBinding>>(),
     StateDef::of::<Column<Note>>(),
     StateDef::of::<SuperPaths>(),

@@ -41,7 +41,7 @@ bitflags! {
         const HAS_SUBS = 512;
         /// Super-packets that leave follow the rules of the feature `gso` ([`Gso`](crate::Gso)).
         const GSO = 1024;
-        /// Packets for us that nobody takes go to its mirror ([`Mirror`](crate::Mirror)).
+        /// Packets for us that nobody takes go to its mirror ([`MirrorRole`](crate::MirrorRole)).
         const MIRRORED = 2048;
         /// A mirror: receives frames for all MAC addresses, and routes them.
         const MIRROR = 4096;

@@ -8,7 +8,9 @@ use cli::{
 };
 use graph::{Section, SwIfIndex, World};
 use msg::retval;
-use net::{Column, Interface, Interfaces, Mirror, SubFrames, SubInterface, Tags, VLAN_IDS, Vlan};
+use net::{
+    Column, Interface, Interfaces, MirrorRole, SubFrames, SubInterface, Tags, VLAN_IDS, Vlan,
+};
 use std::ops::RangeInclusive;
 
 /// Sub-interfaces that are made in one turn of control.
@@ -171,8 +173,9 @@ fn words(frames: SubFrames) -> String {
 pub fn write_config(w: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
     let interfaces = w.get::<Interfaces>();
     let Ok(interface) = interfaces.get(sw_if) else { return };
-    let mirror = w.get::<Column<Mirror>>().get(sw_if);
-    let is_made_elsewhere = interface.peer().is_some() || mirror == Mirror::Host { is_owned: true };
+    let mirror = w.get::<Column<MirrorRole>>().get(sw_if);
+    let is_made_elsewhere =
+        interface.peer().is_some() || mirror == MirrorRole::Host { is_owned: true };
     let Interface { sub: Some(sub), parent, original, .. } = interface else { return };
     if is_made_elsewhere {
         return;

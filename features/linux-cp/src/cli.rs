@@ -14,7 +14,7 @@ use net::args::{given_interface, interface};
 use wire::EtherType;
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
-    /// Mirror an interface in the host's kernel
+    /// MirrorRole an interface in the host's kernel
     "lcp create",
     "<interface:interface> {host-if <name>} [netns <namespace:string>] [tun]" => create;
     /// Take an interface's mirror away
@@ -25,7 +25,7 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "lcp lcp-sync", "[<state:on|enable|off|disable>]" => |w, m| sync::set(w, switch(m));
     /// Push the addresses that unnumbered interfaces borrow too, or don't
     "lcp lcp-sync-unnumbered", "[<state:on|enable|off|disable>]" => |w, m| sync::set_unnumbered(w, switch(m));
-    /// Mirror new sub-interfaces of mirrored interfaces too, or don't
+    /// MirrorRole new sub-interfaces of mirrored interfaces too, or don't
     "lcp lcp-auto-subint", "[<state:on|enable|off|disable>]" => |w, m| {
         let on = switch(m);
         w.get::<Settings>().change(w, |values| values.auto_subint = on);

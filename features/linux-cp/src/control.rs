@@ -9,7 +9,7 @@ use crate::punt::MIRROR;
 use crate::settings::{Settings, check_namespace};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use net::{AdjIndex, Adjacencies, Column, IfKind, Interfaces, Link, Mirror};
+use net::{AdjIndex, Adjacencies, Column, IfKind, Interfaces, Link, MirrorRole};
 
 /// Makes a pair: an interface of the kernel, and the mirror by which we reach it.
 ///
@@ -241,9 +241,9 @@ fn activate(world: &World, pair: &Pair) -> Result<()> {
 }
 
 fn switch_on(world: &World, pair: &Pair) -> Result<()> {
-    let column = world.get::<Column<Mirror>>();
-    column.set(world, pair.phy, Mirror::Mirrored)?;
-    column.set(world, pair.host, Mirror::Host { is_owned: pair.made != Made::Given })?;
+    let column = world.get::<Column<MirrorRole>>();
+    column.set(world, pair.phy, MirrorRole::Mirrored)?;
+    column.set(world, pair.host, MirrorRole::Host { is_owned: pair.made != Made::Given })?;
     world.get::<HeaderTable>().follow(world, pair.phy);
     for (is_host, arc, feature) in features(pair) {
         let sw_if = if is_host { pair.host } else { pair.phy };
@@ -270,9 +270,9 @@ fn deactivate(world: &World, pair: &Pair, deleted: Option<SwIfIndex>) {
         let sw_if = if is_host { pair.host } else { pair.phy };
         note(world.set_feature(arc, feature, sw_if, false).map_err(Error::failed));
     }
-    let column = world.get::<Column<Mirror>>();
+    let column = world.get::<Column<MirrorRole>>();
     for sw_if in [pair.phy, pair.host].into_iter().filter(|sw_if| Some(*sw_if) != deleted) {
-        note(column.set(world, sw_if, Mirror::None));
+        note(column.set(world, sw_if, MirrorRole::None));
     }
     let all = world.get::<Adjacencies>();
     let taken = world.get::<Pairs>().take(pair);

@@ -7,7 +7,7 @@ use crate::view::{IfFlags, IfView};
 
 /// The part that an interface has in a pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Mirror {
+pub enum MirrorRole {
     /// It is in no pair.
     #[default]
     None,
@@ -20,7 +20,7 @@ pub enum Mirror {
     },
 }
 
-impl Property for Mirror {
+impl Property for MirrorRole {
     fn show(&self, _: &Interface, _: IfFlags, view: &mut IfView) {
         view.flags.set(IfFlags::MIRRORED, *self == Self::Mirrored);
         view.flags.set(IfFlags::MIRROR, matches!(self, Self::Host { .. }));
