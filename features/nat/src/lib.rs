@@ -9,16 +9,22 @@
 //! | `packet` | the fields of an IPv4 packet that translation reads, and their change in place |
 //! | `quoted` | the packet that an ICMP error quotes |
 //! | `egress` | where packets to an address leave |
+//! | `exposed` | addresses that the router answers for where the world is |
 //! | `held` | tables that a kind keeps |
+//! | `ports` | ports and identifiers that are chosen at random, without a table of their own |
+//! | `workers` | the threads that have sessions, and their blocks of ports |
 //! | `timeouts` | timeouts of sessions, and the ticks of their timers |
 //! | `drive` | for tests: packets as they have left, instances with several threads |
 //! | `walk` | walks of control over the sessions of all threads, in slices |
 
 pub mod drive;
 pub mod egress;
+pub mod exposed;
 pub mod held;
 pub mod key;
 pub mod packet;
+pub mod ports;
 pub mod quoted;
 pub mod timeouts;
 pub mod walk;
+pub mod workers;

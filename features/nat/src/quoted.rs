@@ -4,6 +4,7 @@
 use crate::key::{End, Key, has_ports};
 use crate::packet::{change, ports_of};
 use buffer::Buffer;
+use std::ops::Range;
 use wire::checksum::{Sum, update};
 use wire::{Header, IpHeader, IpProtocol, Ipv4Header};
 
@@ -73,17 +74,18 @@ impl Quoted {
 pub fn is_intact(b: &Buffer, (at, upper): (usize, usize)) -> bool {
     let Some(ip) = b.data().get(at..).and_then(Ipv4Header::view) else { return false };
     let end = at + ip.packet_len();
-    if end > b.packet_len() || upper + HEADER > end {
-        return false;
-    }
+    end <= b.packet_len() && upper + HEADER <= end && sum(b, upper..end).is_valid()
+}
+
+/// The sum over the bytes of a packet in this range, which begins at an even offset. Bytes that the
+/// packet doesn't have aren't part of it.
+pub fn sum(b: &Buffer, range: Range<usize>) -> Sum {
     let mut start = 0;
     let parts = b.segments().map(|segment| {
-        let (from, to) = (upper.max(start), end.min(start + segment.len()));
-        let part = segment.get(
-            from.saturating_sub(start)..to.saturating_sub(start).max(from.saturating_sub(start)),
-        );
+        let end = range.end.saturating_sub(start).min(segment.len());
+        let part = segment.get(range.start.saturating_sub(start)..end);
         start += segment.len();
         part.unwrap_or_default()
     });
-    Sum::of_parts(parts).is_valid()
+    Sum::of_parts(parts)
 }

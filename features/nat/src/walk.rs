@@ -2,7 +2,7 @@
 //! Walks of control over the sessions of all threads: in slices, between the packets.
 
 use cli::{Error, Output, Task, TaskState};
-use graph::{PerThread, ThreadIndex, ThreadState, World};
+use graph::{PerThread, Runtime, ThreadIndex, ThreadState, World};
 use msg::Pending;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -83,28 +83,37 @@ pub fn walk<T: Walked, R: Default + Send + 'static>(
 ) -> Walk<R> {
     let (all, node) = (world.get::<PerThread<T>>(), world.node(T::NODE));
     let each = Arc::new(each);
-    let start = |thread: usize| {
-        let result = Arc::new(Mutex::new(R::default()));
-        let (mine, all, each) = (result.clone(), all.clone(), each.clone());
-        let thread = ThreadIndex(thread as u16);
-        world.on_thread(thread, move |rt| {
-            let each = Box::new(move |sessions: &mut T, at: u32| {
-                each(sessions, at, &mut mine.lock().expect("no panic inside"));
-            });
-            match all.of(thread, &rt.reading()) {
-                Some(mut sessions) => sessions.jobs().0.push_back(Job { from: 0, each }),
-                None => return,
-            }
-            if let Some(node) = node {
-                rt.tick_soon(node);
-            }
+    Walk::start(world, move |rt, thread, mine| {
+        let each = each.clone();
+        let each = Box::new(move |sessions: &mut T, at: u32| {
+            each(sessions, at, &mut mine.lock().expect("no panic inside"));
         });
-        result
-    };
-    Walk { results: (0..world.threads()).map(start).collect(), since: Instant::now() }
+        match all.of(thread, &rt.reading()) {
+            Some(mut sessions) => sessions.jobs().0.push_back(Job { from: 0, each }),
+            None => return,
+        }
+        if let Some(node) = node {
+            rt.tick_soon(node);
+        }
+    })
 }
 
 impl<R: Default + Send + 'static> Walk<R> {
+    /// Starts a walk: `start` is called on each thread with that thread's result, and keeps it as
+    /// long as the thread has something to do.
+    pub fn start(
+        world: &World,
+        start: impl Fn(&mut Runtime, ThreadIndex, Arc<Mutex<R>>) + Clone + Send + Sync + 'static,
+    ) -> Self {
+        let of = |thread: usize| {
+            let result = Arc::new(Mutex::new(R::default()));
+            let (mine, start, thread) = (result.clone(), start.clone(), ThreadIndex(thread as u16));
+            world.on_thread(thread, move |rt| start(rt, thread, mine));
+            result
+        };
+        Self { results: (0..world.threads()).map(of).collect(), since: Instant::now() }
+    }
+
     fn poll(&mut self) -> Option<Vec<R>> {
         let is_over = self.results.iter().all(|result| Arc::strong_count(result) == 1);
         if !is_over && self.since.elapsed() < PATIENCE {

@@ -12,6 +12,7 @@
 //! have most.
 
 use crate::key::Key;
+use nat::timeouts::{FIRST_PORT, PORTS};
 use tables::{Mixer, Share, Shares};
 
 /// Random ports that are tried before a remote end gets a bitmap.
@@ -102,7 +103,7 @@ pub struct Ports {
 impl Ports {
     /// Of a thread with all ports, and a secret.
     pub fn new(seed: u64) -> Self {
-        let (first, len) = (crate::settings::FIRST_PORT, crate::settings::PORTS);
+        let (first, len) = (FIRST_PORT, PORTS);
         Self { mixer: Mixer::new(seed), drawn: 0, first, len, remotes: Vec::new(), next: 0 }
     }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Settings as workers read them.
 
-pub use ::nat::timeouts::{FIRST_PORT, PORTS, TICKS, Timeout, Timeouts, tick};
+pub use nat::timeouts::{TICKS, Timeout, Timeouts, tick};
 
 use crate::key::{spread, spread_of};
+use nat::workers::Workers;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use wire::Ip4Prefix;
@@ -66,7 +67,7 @@ pub struct Settings {
     /// All addresses of the pool, sorted.
     pub pool_addresses: Vec<Ipv4Addr>,
     /// The threads that have sessions.
-    pub workers: Vec<u16>,
+    pub workers: Workers,
 }
 
 impl Settings {
@@ -84,30 +85,18 @@ impl Settings {
 
     /// The first port of a thread, and the number of its ports.
     pub fn ports(&self, thread: u16) -> (u32, u32) {
-        let n = self.workers.len().max(1) as u32;
-        let at = self.workers.iter().position(|worker| *worker == thread).unwrap_or(0) as u32;
-        let len = PORTS / n;
-        (FIRST_PORT + at * len, len)
+        self.workers.block(thread)
     }
 
     /// The thread of a user.
     #[inline(always)]
     pub fn thread_of_user(&self, addr: Ipv4Addr, fib: u32) -> u16 {
-        self.pick(spread_of(addr).wrapping_add(spread(fib)))
-    }
-
-    /// The thread of a hash.
-    #[inline(always)]
-    pub fn pick(&self, hash: u32) -> u16 {
-        let n = self.workers.len().max(1);
-        self.workers.get(hash as usize % n).copied().unwrap_or(0)
+        self.workers.pick(spread_of(addr).wrapping_add(spread(fib)))
     }
 
     /// The thread of a port.
     #[inline(always)]
     pub fn thread_of_port(&self, port: u16) -> u16 {
-        let n = self.workers.len().max(1);
-        let at = u32::from(port).saturating_sub(FIRST_PORT) / (PORTS / n as u32);
-        self.workers.get((at as usize).min(n - 1)).copied().unwrap_or(0)
+        self.workers.of_port(port)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Pools of addresses.
 
-use super::{Control, State, error, sessions};
+use super::{Control, State, error, sessions, source};
 use crate::session::SessionFlags;
 use cli::{Result, retval};
 use graph::{SwIfIndex, World};
@@ -91,7 +91,7 @@ impl State {
         }
         self.pools[usize::from(twice)].push(address);
         if !twice {
-            self.expose(world, addr);
+            self.exposed.expose((world, source(world)), addr);
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl State {
                 session.flags.contains(SessionFlags::TWICE) && keys[0].to().addr == addr
             });
         } else {
-            self.conceal(world, addr);
+            self.exposed.conceal((world, source(world)), addr);
             sessions::purge(world, move |keys, session| {
                 let other = SessionFlags::STATIC | SessionFlags::BYPASS;
                 !session.flags.intersects(other) && keys[1].to().addr == addr

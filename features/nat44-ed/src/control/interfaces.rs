@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Roles of interfaces.
 
-use super::{Control, State, error};
+use super::{Control, State, error, source};
 use crate::settings::role;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
@@ -93,7 +93,7 @@ impl State {
         }
         let leads = |bits: u8| bits & (role::OUTSIDE | role::OUTPUT) != 0;
         if leads(old) != leads(new) {
-            self.expose_by(world, sw_if, leads(new));
+            self.exposed.expose_by((world, source(world)), sw_if, leads(new));
         }
         Ok(())
     }

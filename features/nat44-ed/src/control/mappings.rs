@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Static mappings.
 
-use super::{Control, State, error, sessions};
+use super::{Control, State, error, sessions, source};
 use crate::key::End;
 use crate::mapping::{Local, Mapping, Mappings, Twice};
 use crate::session::SessionFlags;
@@ -9,6 +9,7 @@ use crate::settings::Settings;
 use crate::state::Nat;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
+use nat::workers::Workers;
 use net::{Addresses, Interfaces};
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
@@ -353,7 +354,7 @@ impl State {
         let Some(addr) = mapping.address() else { return };
         let nat = world.get::<Nat>();
         let fib = world.get::<net::Fib<Ip4>>();
-        let workers = Settings { workers: self.threads(world), ..Settings::default() };
+        let workers = Settings { workers: Workers(self.threads(world)), ..Settings::default() };
         let local = |host: &LocalHost| {
             let fib = fib.find_table(host.vrf).map_or(0, |index| index.0);
             let thread = workers.thread_of_user(host.end.addr, fib);
@@ -378,7 +379,7 @@ impl State {
         nat.mappings.insert(number, published);
         nat.renew();
         if mapping.kind != MappingKind::Identity {
-            self.expose(world, addr);
+            self.exposed.expose((world, source(world)), addr);
         }
     }
 
@@ -391,7 +392,7 @@ impl State {
         nat.mappings.remove(number);
         nat.renew();
         if kind != MappingKind::Identity {
-            self.conceal(world, addr);
+            self.exposed.conceal((world, source(world)), addr);
         }
         sessions::purge(world, move |_, session| {
             session.flags.contains(SessionFlags::STATIC) && session.mapping == number

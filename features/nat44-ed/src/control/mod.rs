@@ -2,7 +2,6 @@
 //! Operations of commands and messages.
 
 mod addresses;
-mod exposed;
 mod interfaces;
 mod mappings;
 mod options;
@@ -16,9 +15,10 @@ pub use sessions::{Row, SessionName, named_ends};
 use crate::settings::{FRAME_QUEUE, PoolAddress, Settings, Timeouts, role};
 use crate::state::{Counters, Nat};
 use cli::{Error, Result, retval};
-use exposed::Exposed;
 use graph::{Deleted, Shared, SwIfIndex, World};
 use mappings::Statics;
+use nat::exposed::Exposed;
+use nat::workers::Workers;
 use net::{Addresses, DeletedTable, Fib, IfEvent, Interfaces, Source, Sources, TableIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
@@ -132,7 +132,9 @@ impl Control {
                 self.change(world, |state| state.follow(world, sw_if));
             }
             IfEvent::Table(sw_if, false) => {
-                self.change(world, |state| state.move_routes(world, sw_if));
+                self.change(world, |state| {
+                    state.exposed.move_routes((world, source(world)), sw_if)
+                });
             }
             _ => {}
         }
@@ -245,7 +247,7 @@ impl State {
             pool,
             twice,
             pool_addresses,
-            workers: self.threads(world),
+            workers: Workers(self.threads(world)),
         };
         let ports = |settings: &Settings| (settings.enabled, settings.workers.clone());
         let changed = nat.read(|old| ports(old) != ports(&settings));
