@@ -66,6 +66,7 @@ pub static ALL: &[&Plugin] = &[
     &firewall::PLUGIN,
     &nat44_ed::PLUGIN,
     &det44::PLUGIN,
+    &nat64::PLUGIN,
     &nat66::PLUGIN,
     &pnat::PLUGIN,
     &pg::PLUGIN,

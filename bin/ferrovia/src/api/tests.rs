@@ -235,6 +235,7 @@ fn requests_that_change_nothing_are_known() {
         "macip_acl_interface_get",
         "nat44_ed_show_fq_options",
         "nat44_show_running_config",
+        "nat64_get_timeouts",
         "nat_det_forward",
         "nat_det_reverse",
         "nat_get_mss_clamping",
