@@ -145,6 +145,29 @@ impl LinkLocals {
         sw_if: SwIfIndex,
         address: Option<Ipv6Addr>,
     ) -> Result<(), Error> {
+        self.put(world, sw_if, (address, address.is_some()))
+    }
+
+    /// As [`Self::set`], for an address that comes from elsewhere than the configuration, and isn't
+    /// saved with it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn learn(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        address: Option<Ipv6Addr>,
+    ) -> Result<(), Error> {
+        self.put(world, sw_if, (address, false))
+    }
+
+    fn put(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        (address, is_set): (Option<Ipv6Addr>, bool),
+    ) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         if interface.kind == IfKind::Local {
             let why = format!("{} has no addresses", interface.name);
@@ -160,7 +183,7 @@ impl LinkLocals {
         let new = LinkLocal {
             address: address.unwrap_or_else(|| usual(&interface)),
             table,
-            is_set: address.is_some(),
+            is_set,
             hold: None,
         };
         self.replace(world, sw_if, new)

@@ -349,7 +349,7 @@ fn set_address(world: &World, (sw_if, address, len): Owned, is_there: bool) {
         IpAddr::V6(addr) if addr.is_unicast_link_local() => {
             let (locals, ip6) = (world.get::<LinkLocals>(), world.get::<Addresses<Ip6>>());
             if locals.address(sw_if) != Some(addr) || !is_there {
-                note("link-local", locals.set(world, sw_if, is_there.then_some(addr)));
+                note("link-local", locals.learn(world, sw_if, is_there.then_some(addr)));
             }
             if ip6.is_enabled(sw_if) != is_there {
                 note("IPv6", ip6.enable(world, sw_if, is_there));
