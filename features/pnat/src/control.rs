@@ -101,7 +101,9 @@ impl Control {
             return Err(error(retval::INVALID_VALUE, why));
         }
         let ports = (what.mask | rewrite.mask) & mask::PORTS != 0;
-        if ports && !matches!(what.protocol, IpProtocol::TCP | IpProtocol::UDP) {
+        // Where none is named, packets of both are meant.
+        let is_named = what.mask & mask::PROTOCOL != 0 || what.protocol.0 != 0;
+        if ports && is_named && !matches!(what.protocol, IpProtocol::TCP | IpProtocol::UDP) {
             return Err(error(NO_PORTS, "ports are those of TCP or UDP: expected one of them"));
         }
         self.change(world, |state| {
