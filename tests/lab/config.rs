@@ -136,7 +136,7 @@ fn a_file_becomes_the_configuration_in_force() {
         (output.code, output.stdout, output.stderr)
     };
 
-    // What is in force already.
+    // The configuration in force already.
     std::fs::write(&file, &before).expect("written");
     assert_eq!(router.run(&replace("")), format!("{path}: nothing to change\n"));
     assert_eq!(apply(&[]), (Some(0), "nothing to change\n".into(), String::new()));
@@ -275,7 +275,7 @@ fn interfaces_stay_down_without_their_filters() {
         let pending = router.run("show config pending");
         assert_eq!(pending.contains("stays down"), want != (true, true), "{pending}");
         if want == (false, true) {
-            // What stays down is kept, still fails without the filter, and comes up with it.
+            // The line is kept, still fails without the filter, and comes up with it.
             router.run("save");
             router.run("retry config pending");
             assert_eq!(up(&router), want);

@@ -97,7 +97,7 @@ fn more_workers_than_cores_are_refused() {
         &netns,
         &format!("cpu {{ main-core 0 corelist-workers 0,{} }}", cores + 70),
     );
-    assert_eq!(output.code, Some(1), "{}", output.complaint());
+    assert_eq!(output.code, Some(78), "{}", output.complaint());
     Router::start(&netns, &format!("cpu {{ workers {cores} }}")).stop();
 }
 

@@ -29,6 +29,7 @@ mod mss;
 mod multicast;
 mod multipath;
 mod nat44;
+mod nat64;
 mod neighbors;
 mod netdevs;
 mod odd;
