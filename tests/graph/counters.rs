@@ -124,7 +124,7 @@ const OURS: &[(&str, &[&str])] = &[
     ),
     (
         "packets that are sent or punted, which VPP doesn't count here",
-        &["packet_too_big_sent", "punted", "redirected"],
+        &["mirrored", "packet_too_big_sent", "punted", "redirected"],
     ),
 ];
 

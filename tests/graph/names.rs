@@ -88,6 +88,8 @@ const ORDERS: [(&str, &[&str]); 8] = [
         &[
             "ip4-rx-urpf-loose",
             "ip4-rx-urpf-strict",
+            "linux-cp-xc-ip4",
+            "linux-cp-xc-l3-ip4",
             "ip4-full-reassembly-feature",
             "ip4-sv-reassembly-feature",
             "punt-test-ip4",
@@ -120,7 +122,13 @@ const ORDERS: [(&str, &[&str]); 8] = [
     ),
     (
         "ip4-multicast",
-        &["acl-plugin-macip-in-ip4-fa", "ip4-sv-reassembly-mcast-feature", "ip4-not-enabled"],
+        &[
+            "acl-plugin-macip-in-ip4-fa",
+            "ip4-sv-reassembly-mcast-feature",
+            "linux-cp-xc-ip4",
+            "linux-cp-xc-l3-ip4",
+            "ip4-not-enabled",
+        ],
     ),
     (
         "ip4-output",
@@ -140,15 +148,17 @@ const ORDERS: [(&str, &[&str]); 8] = [
             "ip4-dvr-reinject",
         ],
     ),
-    ("ip4-punt", &["stn-ip4-punt", "ip4-punt-acl", "ip4-punt-redirect"]),
+    ("ip4-punt", &["linux-cp-punt-l3", "stn-ip4-punt", "ip4-punt-acl", "ip4-punt-redirect"]),
     (
         "ip6-unicast",
         &[
             "ip6-rx-urpf-loose",
             "ip6-rx-urpf-strict",
+            "ip6-unicast-nd-proxy",
+            "linux-cp-xc-ip6",
+            "linux-cp-xc-l3-ip6",
             "ip6-sv-reassembly-feature",
             "ip6-full-reassembly-feature",
-            "ip6-unicast-nd-proxy",
             "punt-test-ip6",
             "svs-ip6",
             "acl-plugin-macip-in-ip6-fa",
@@ -172,7 +182,13 @@ const ORDERS: [(&str, &[&str]); 8] = [
     ),
     (
         "ip6-multicast",
-        &["acl-plugin-macip-in-ip6-fa", "ip6-sv-reassembly-mcast-feature", "ip6-not-enabled"],
+        &[
+            "acl-plugin-macip-in-ip6-fa",
+            "ip6-sv-reassembly-mcast-feature",
+            "linux-cp-xc-ip6",
+            "linux-cp-xc-l3-ip6",
+            "ip6-not-enabled",
+        ],
     ),
     (
         "ip6-output",
@@ -188,7 +204,7 @@ const ORDERS: [(&str, &[&str]); 8] = [
             "ip6-dvr-reinject",
         ],
     ),
-    ("ip6-punt", &["stn-ip6-punt", "ip6-punt-acl", "ip6-punt-redirect"]),
+    ("ip6-punt", &["linux-cp-punt-l3", "stn-ip6-punt", "ip6-punt-acl", "ip6-punt-redirect"]),
 ];
 
 #[test]

@@ -13,7 +13,7 @@ const SAME: u8 = 0;
 /// Lines were run, or would be.
 const CHANGED: u8 = 2;
 
-/// What is to be applied.
+/// The arguments of `apply`.
 #[derive(Debug, PartialEq, Eq)]
 struct Apply {
     /// The file; the daemon reads it.

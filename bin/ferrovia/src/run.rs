@@ -132,8 +132,8 @@ fn listening(paths: &Paths) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Logs a command and its origin, and once more with the reason if it failed. Commands that only show go to the debug level; commands of the
-/// startup configuration aren't logged one by one.
+/// Logs a command and its origin, and once more with the reason if it failed. Commands that only
+/// show go to the debug level; commands of the startup configuration aren't logged one by one.
 fn log_command(path: &'static str, line: &str, failed: Option<&Error>) {
     let looks = ["show", "ping", "traceroute", "echo", "wait"]
         .contains(&path.split(' ').next().unwrap_or(path));

@@ -34,7 +34,7 @@ fn sigint_ends_it_cleanly() {
     ends_cleanly(Signal::INT);
 }
 
-/// What systemd is told: ready, signs of life, the end.
+/// Ready, signs of life, the end.
 #[suite::test(netns)]
 fn systemd_is_told_what_happens() {
     let dir = tempfile::tempdir().unwrap();

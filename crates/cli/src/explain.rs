@@ -155,7 +155,12 @@ fn unexpected<W>(
         Some(_) if literals.contains(&text) => error,
         Some(word) => error.hint(format!("did you mean `{word}'?")),
         None => match kinds.as_slice() {
-            [(name, kind)] if meant.is_none() && kind.rank() == 1 && word.shape == Shape::Word => {
+            [(name, kind)]
+                if meant.is_none()
+                    && kind.rank() == 1
+                    && word.shape == Shape::Word
+                    && !is_word_of(entry, text) =>
+            {
                 error.hint(format!("<{name}>: {}", kind.explain(&shown)))
             }
             _ => error,
@@ -169,6 +174,11 @@ fn unexpected<W>(
 pub(crate) fn column(text: &str, at: usize) -> usize {
     let line_start = text[..at].rfind('\n').map_or(0, |n| n + 1);
     text[line_start..at].chars().count() + 1
+}
+
+/// True if a word is one of the command's own: it stands at the wrong place, or twice.
+fn is_word_of<W>(entry: &Entry<W>, text: &str) -> bool {
+    entry.program.ops.iter().any(|op| matches!(op, Op::Literal(word) if *word == text))
 }
 
 /// The placeholder that a word was probably meant for: its type explains best what is wrong. One

@@ -94,7 +94,7 @@ pub struct Tree<W: 'static> {
     pub(crate) meaning: Option<Meaning>,
 }
 
-/// What a word of a command means, by the command's path and the word.
+/// The meaning of a word of a command, by the command's path and the word.
 pub type Meaning = fn(path: &str, word: &str) -> Option<&'static str>;
 
 /// Words with which a command of another system begins, and a hint at what does the same here.

@@ -115,7 +115,7 @@ pub trait Reply: Sized + 'static {
 /// of the host's too, and the cursor of a stream, all bits set, as in VPP. 0 is an interface.
 pub(crate) fn without_value(field: &Field, out: &mut Vec<u8>) {
     let is_index =
-        field.kind.name == "interface_index" || ["vif_index", "cursor"].contains(&&*field.name);
+        field.kind.name == "interface_index" || ["vif_index", "cursor"].contains(&field.name);
     let byte = if is_index && field.multiplicity == Multiplicity::One { 0xff } else { 0 };
     out.resize(out.len() + field.least(), byte);
 }

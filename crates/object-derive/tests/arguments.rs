@@ -23,7 +23,7 @@ fn mistakes_are_named() {
         ("#[words(\"\")] id: u32", "no word"),
         ("#[words(\"[id <:u32>]\")] id: u32", "`<:u32>' has no name"),
         ("#[words(\"[id <id:u32>]\", defualt)] id: u32", "expected `=`"),
-        ("#[words(\"[id <id:u32>]\", key = 1)] id: u32", "expected default, then or json"),
+        ("#[words(\"[id <id:u32>]\", key = 1)] id: u32", "expected default, always, then or json"),
         (
             "#[words(\"{id <id:u32>}\", default)] id: u32",
             "an argument with a default may be left out: expected a usage in [ ]",

@@ -37,8 +37,7 @@ impl Bonds {
     /// feature runs LACP (−30).
     pub fn create(&self, world: &World, new: NewBond) -> Result<SwIfIndex> {
         if let Some(mac) = new.mac.filter(|mac| mac.is_multicast() || mac.is_zero()) {
-            return Err(Error::parse(format!("{mac} is no address of one host"))
-                .retval(retval::INVALID_VALUE));
+            return Err(Error::parse(wire::not_one_station(mac)).retval(retval::INVALID_VALUE));
         }
         if new.mode == Mode::Lacp && self.lacp.get().is_none() {
             return Err(Error::unsupported("LACP is not part of this instance (plugin lacp)")

@@ -174,6 +174,10 @@ pub static PLUGIN: Plugin = Plugin {
         });
         Ok(())
     },
+    volatile: &[(
+        "show classify tables verbose",
+        "sessions by their number: a restart makes those of redirects last",
+    )],
     unmoved: &[
         ("/err/*-classify/*", "features/classify/src/tests"),
         ("/err/ip*acl/*", "features/classify/src/tests/acl.rs"),

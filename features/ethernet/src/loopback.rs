@@ -153,8 +153,7 @@ fn create_kind(
     instance: Option<u32>,
 ) -> Result<SwIfIndex, Error> {
     if let Some(mac) = mac.filter(|mac| mac.is_multicast()) {
-        return Err(Error::parse(format!("{mac} is no address of one host"))
-            .retval(msg::retval::INVALID_VALUE));
+        return Err(Error::parse(wire::not_one_station(mac)).retval(msg::retval::INVALID_VALUE));
     }
     let instance = {
         let loopbacks = world.get::<Loopbacks>();

@@ -161,7 +161,7 @@ impl Forwards {
     ) -> Result<SwIfIndex> {
         let is_v6 = to.is_ipv6();
         if to.is_multicast() || to.is_unspecified() {
-            let why = format!("{to} is no address of one host");
+            let why = wire::not_one_host(to);
             return Err(Error::parse(why).retval(retval::INVALID_DST_ADDRESS));
         }
         if !is_ip(next) && matches!(next, Next::Node(_)) {

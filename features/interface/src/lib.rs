@@ -114,6 +114,7 @@ pub static PLUGIN: Plugin = Plugin {
         events::start(world);
         Ok(())
     },
+    volatile: &[("show interface brief*", "counts packets")],
     unmoved: &[
         ("/err/*-output/interface is down", "features/interface/src/tests.rs"),
         ("/err/*.*-output/not_exact", "features/interface/src/tests/sub.rs"),

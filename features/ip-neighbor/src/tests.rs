@@ -189,9 +189,9 @@ fn limits_are_set_and_shown() {
         ("set ip neighbor t0 10.0.0.4 02:00:00:00:00:04", "its limit is 1"),
         ("set ip neighbor t0 10.0.0.4", "usage"),
         ("set ip neighbor t9 10.0.0.4 02:00:00:00:00:04", "no interface is named `t9'"),
-        ("set ip neighbor t0 224.0.0.1 02:00:00:00:00:04", "no address of one host"),
-        ("set ip neighbor static t0 10.0.0.4 ff:ff:ff:ff:ff:ff", "no address of one station"),
-        ("set ip neighbor t0 10.0.0.4 ab:00:00:00:00:01", "no address of one station"),
+        ("set ip neighbor t0 224.0.0.1 02:00:00:00:00:04", "not that of one host"),
+        ("set ip neighbor static t0 10.0.0.4 ff:ff:ff:ff:ff:ff", "not that of one station"),
+        ("set ip neighbor t0 10.0.0.4 ab:00:00:00:00:01", "not that of one station"),
         ("set ip neighbor del t0 10.0.0.9", "t0 has no neighbour 10.0.0.9"),
         ("set ip neighbor-config limit 3", "ip4"),
     ] {

@@ -217,6 +217,10 @@ pub static PLUGIN: Plugin = Plugin {
             "/err/*-frag/cant_fragment_header",
             "no MTU is below the longest header and 8 bytes (RFC 791 3.2, RFC 8200 5)",
         ),
+        (
+            "/err/*-udp-lookup/mirrored",
+            "an interface with a mirror in the kernel: features/linux-cp/src/tests",
+        ),
         ("/err/ip4-input-no-checksum/bad_checksum", "the device has verified it"),
         ("/err/ip4-rewrite/source_scope", "of IPv6"),
         ("/err/ip4-local*/discard", "of IPv6"),

@@ -129,6 +129,10 @@ pub static PLUGIN: Plugin = Plugin {
             "the node reads no header, but shares its ways out with the one that does",
         ),
         ("/err/ip6-discover-neighbor/interface_down", "as of ARP"),
+        (
+            "/err/icmp6-neighbor-advertisement/mirrored",
+            "an interface with a mirror in the kernel: features/linux-cp/src/tests",
+        ),
         ("/err/ip6-nd-redirect/no_source", "an interface with IPv6 has a link-local address"),
         ("/err/ip6-nd-redirect/not_unicast", "ip6-input and ip6-rewrite let none such through"),
         (

@@ -25,7 +25,7 @@ impl L2tp {
         }
         self.ends.check(Self::EXISTS)?;
         if remote.is_multicast() || remote.is_unspecified() {
-            let why = format!("{remote} is no address of one host");
+            let why = wire::not_one_host(remote);
             return Err(Error::parse(why).retval(retval::INVALID_DST_ADDRESS));
         }
         let (tunnels, sessions) = (world.get::<Tunnels<Self>>(), world.get::<Sessions>());

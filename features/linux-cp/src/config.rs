@@ -14,7 +14,7 @@ pub const EXAMPLES: &[Script] = &[
         "Ethernet types that cross pairs",
         "lcp ethertype enable 0x88f7
          lcp ethertype enable CFM
-         lcp ethertype enable 35048
+         lcp ethertype enable 35061
          lcp ethertype disable 0x8902",
     ),
     Script::here(

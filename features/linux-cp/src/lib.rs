@@ -14,8 +14,8 @@
 //!
 //! A **pair** is an interface and its mirror: a tap whose other end is the kernel's interface, with
 //! the same MAC address and MTU, or a sub-interface of such a tap, with a VLAN link of the kernel.
-//! A mirror receives frames for any MAC address ([`net::MirrorRole`]). A tun carries IP packets, for
-//! interfaces without Ethernet.
+//! A mirror receives frames for any MAC address ([`net::MirrorRole`]). A tun carries IP packets,
+//! for interfaces without Ethernet.
 //!
 //! Nothing stands on the path of packets that are routed: their interface has features only on the
 //! arcs of punted packets and of ARP.

@@ -101,7 +101,7 @@ impl Clients {
         }
         let mac = client.mac;
         if mac.is_multicast() || mac.is_zero() {
-            let why = format!("{mac} is no address of one host");
+            let why = wire::not_one_station(mac);
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         let known = self.all().get(&client).copied();

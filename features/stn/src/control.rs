@@ -94,7 +94,7 @@ impl Rules {
     pub fn add(&self, world: &World, address: IpAddr, sw_if: SwIfIndex) -> Result<()> {
         world.get::<Interfaces>().check(sw_if)?;
         if address.is_multicast() || address.is_unspecified() {
-            let why = format!("{address} is no address of one host");
+            let why = wire::not_one_host(address);
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         if self.all().is_empty() {

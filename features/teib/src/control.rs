@@ -108,7 +108,7 @@ impl Teib {
         world.get::<Interfaces>().check(sw_if)?;
         for address in [peer, to.nexthop] {
             if address.is_multicast() || address.is_unspecified() {
-                let why = format!("{address} is no address of one host");
+                let why = wire::not_one_host(address);
                 return Err(Error::parse(why).retval(retval::INVALID_VALUE));
             }
         }

@@ -42,7 +42,7 @@ fn peers_are_kept_told_and_go_with_their_interface() {
     for (line, part) in [
         ("create teib loop0 peer 10.0.0.9 nh 192.0.2.1", "known already"),
         ("create teib loop0 peer 10.0.0.8 nh 192.0.2.1 nh-table-id 7", "no table 7"),
-        ("create teib loop0 peer 10.0.0.8 nh ff02::1", "no address of one host"),
+        ("create teib loop0 peer 10.0.0.8 nh ff02::1", "not that of one host"),
         ("delete teib loop0 peer 10.0.0.8", "isn't known"),
         ("create teib loop9 peer 10.0.0.8 nh 192.0.2.1", "loop9"),
     ] {

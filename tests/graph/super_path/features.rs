@@ -187,7 +187,6 @@ fn same_bytes_same_counters_with_features() {
     for nodes in [
         &["acl-plugin-out-ip4-fa"][..],
         &["tcp-mss-clamping-ip4-out", "tcp-mss-clamping-ip6-out"],
-        &["ip4-outacl", "ip6-outacl"],
         &["ip4-tx-urpf-loose", "ip4-tx-urpf-strict", "ip6-tx-urpf-loose", "ip6-tx-urpf-strict"],
         &["span-output"],
     ] {

@@ -24,7 +24,7 @@ const SUBS: &[(u32, u32, &str)] = &[
     (1, 9, "dot1ad 9 inner-dot1q 90 exact-match"),
     (1, 10, "dot1q 10 inner-dot1q 100 exact-match"),
     (2, 7, ""),
-    (2, 4095, ""),
+    (2, 4094, ""),
     (3, 7, ""),
     (3, 9, "dot1ad 9 exact-match"),
     // The device itself has no address.
@@ -179,10 +179,10 @@ const CHANGES: &[[&[&str]; 2]] = &[
         &["set ip flow-hash table 0 src dst sport dport proto"],
     ],
     [
-        &["set interface ip address del e2.4095 10.0.16.1/30"],
+        &["set interface ip address del e2.4094 10.0.16.1/30"],
         &[
-            "set interface ip address e2.4095 10.0.16.1/30",
-            "set ip neighbor e2.4095 10.0.16.2 02:aa:00:00:00:10 static",
+            "set interface ip address e2.4094 10.0.16.1/30",
+            "set ip neighbor e2.4094 10.0.16.2 02:aa:00:00:00:10 static",
         ],
     ],
 ];

@@ -51,7 +51,6 @@ pub static FOREIGN: &[Foreign] = &[
     ("show mac-address-table", "`show l2fib verbose' here"),
     ("show route", "`show ip fib' here"),
     ("show startup-config", "`show config history' here, and `show config diff'"),
-    ("show tech", "`show tech-support' here"),
     ("show users", "`show cli-sessions' here"),
     (
         "show vlan",

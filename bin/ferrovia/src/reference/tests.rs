@@ -133,7 +133,7 @@ fn what_is_not_built_says_what_it_belongs_to() {
         said("wireguard peer add x"),
         "`wireguard peer add' belongs to wireguard_plugin.so, which is not part of this build"
     );
-    assert!(said("sh det44").contains("det44_plugin.so"));
+    assert!(said("sh dslite").contains("dslite_plugin.so"));
     // Drivers of devices that aren't served.
     for (line, owner) in [
         ("create interface rdma host-if eth0", "rdma_plugin.so"),

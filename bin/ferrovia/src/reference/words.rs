@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What words of commands mean.
+//! Meanings of words of commands.
 
 /// The beginning of a command's path, the word, a sentence. The longest path that fits wins.
 const WORDS: &str = include_str!("words.tsv");
@@ -13,7 +13,7 @@ pub fn words() -> impl Iterator<Item = (&'static str, &'static str, &'static str
     })
 }
 
-/// What a word of this command means, where that is written down.
+/// The meaning of a word of this command, where it is written down.
 pub fn meaning(command: &str, word: &str) -> Option<&'static str> {
     let fits = |path: &str| {
         command.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))

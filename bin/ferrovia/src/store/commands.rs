@@ -2,7 +2,6 @@
 //! The commands: parse, call, print.
 
 use std::marker::PhantomData;
-use std::time::Duration;
 
 use cli::{
     Command, Error, Matches, Output, OutputPiece, Result, Sequence, Step, Table, Tree, Writer,
@@ -11,6 +10,7 @@ use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
 use super::change::Change;
+use super::confirm::confirm_within;
 use super::diff::Diff;
 use super::file::{self, Store};
 use super::load::{self, Load};
@@ -46,9 +46,9 @@ impl<W: World> CommandTable<W> {
         "clear config pending" => clear_pending;
         /// Go back to a saved version; `save' makes it the last one
         "rollback", "<version:u32>" => rollback;
-        /// Make the configuration in a file the one in force, by the lines in which they differ: all
-        /// of it or nothing; plan: only show these lines; confirmed: go back to the last saved
-        /// one unless `commit' follows in time
+        /// Make the configuration in a file the one in force, by the lines in which they differ:
+        /// all of it or nothing; plan: only show these lines; confirmed: go back to the last
+        /// saved one unless `commit' follows in time
         "replace", "<file:string> [plan|confirmed <minutes:1-10080>]" => replace::start;
         /// Save the configuration in force; confirmed: go back to the last saved one unless
         /// `commit' follows in time
@@ -264,36 +264,4 @@ fn commit<W: World>(world: &W, m: &Matches) -> Result<Output> {
         Some(minutes) => confirm_within(world, minutes, None),
         None => save::start(world, m, Some(Unconfirmed::suspend())),
     }
-}
-
-/// Goes back to the last saved version in so many minutes, unless `commit` comes first. The answer
-/// lists what is lost then; `run` is the number of lines that a change has just run.
-///
-/// # Errors
-/// Nothing was saved yet.
-pub(super) fn confirm_within<W: World>(
-    world: &W,
-    minutes: u64,
-    run: Option<usize>,
-) -> Result<Output> {
-    let date = store()?.head(0, file::DATE)?;
-    *until() = Some(world.now() + Duration::from_secs(minutes * 60));
-    let unit = if minutes == 1 { "minute" } else { "minutes" };
-    let mut text = Some(format!(
-        "back to what was saved {date} in {minutes} {unit}, unless `commit' comes first\n\
-         not saved so far, and lost then:\n"
-    ));
-    let mut unsaved = Diff::version(world, store()?, 0)?;
-    Ok(Output::record_while(move |world: &W, out: &mut Writer| {
-        if let Some(text) = text.take() {
-            if let Some(run) = run {
-                out.text(|out| *out += &format!("{run} lines were run\n"));
-                out.field("lines_run", run);
-            }
-            out.text(|out| out.push_str(&text));
-            out.field("rollback_in", minutes * 60);
-            out.field("saved", date.as_str());
-        }
-        unsaved.step(world, out)
-    }))
 }

@@ -24,7 +24,7 @@ pub struct Diff {
     any: bool,
 }
 
-/// What the running configuration is compared with.
+/// The other side of the comparison.
 enum Other {
     Version { number: u32, date: String },
     File(String),

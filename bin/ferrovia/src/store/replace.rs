@@ -9,7 +9,7 @@ use cli::{Error, Matches, Output, OutputPiece, Result, Sequence, Step, Tree};
 use graph::ConfigLines;
 
 use super::change::Change;
-use super::commands::confirm_within;
+use super::confirm::confirm_within;
 use super::file::{self, Reading};
 use super::pending::{self, Pending};
 use super::{Body, load, operator_path, store};

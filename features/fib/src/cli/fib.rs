@@ -188,9 +188,9 @@ struct Wanted<F: Net> {
     only: Option<RouteInfo<F>>,
     /// Only their numbers by length.
     summary: bool,
-    /// Those that this prefix covers.
+    /// Routes that this prefix covers.
     inside: Option<Prefix<F::Addr>>,
-    /// Those that lead to this next hop.
+    /// Routes that lead to this next hop.
     via: Option<IpAddr>,
 }
 

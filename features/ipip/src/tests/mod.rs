@@ -513,7 +513,7 @@ fn wrong_ones_are_refused() {
         ("create ipip tunnel src 10.0.1.1 dst 10.0.1.3 outer-table-id 9", -3, "no table 9"),
         ("create ipip tunnel src 10.0.1.1 dst 10.0.1.3 dscp 64", -1, "63"),
         ("create ipip tunnel src 10.0.1.1 dst 10.0.1.3 p2mp", -58, "create teib"),
-        ("create ipip tunnel src 224.0.0.1 dst 10.0.1.3", -57, "no address of one host"),
+        ("create ipip tunnel src 224.0.0.1 dst 10.0.1.3", -57, "not that of one host"),
         ("create ipip tunnel src 10.0.1.1", -1, "dst ADDRESS"),
         ("delete ipip tunnel p0", -6, "no such ipip tunnel"),
         ("delete ipip tunnel sw_if_index 99", -2, "99"),

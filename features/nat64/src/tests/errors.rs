@@ -5,8 +5,11 @@ use super::*;
 use crate::icmp::{error4, error6};
 use wire::{Icmp4Type, Icmp6Type};
 
+/// An address and a port.
+type Host = (IpAddr, u16);
+
 /// The packet that a sent error quotes, and the error's type, code and last word.
-fn quoted(frame: &[u8]) -> ((IpAddr, u16), (IpAddr, u16), (u8, u8, u32)) {
+fn quoted(frame: &[u8]) -> (Host, Host, (u8, u8, u32)) {
     let bytes = &frame[ETHERNET..];
     let at = if bytes[0] >> 4 == 4 { 20 } else { 40 };
     let rest = u32::from_be_bytes(bytes[at + 4..at + 8].try_into().expect("four bytes"));
