@@ -106,7 +106,7 @@ impl Settings {
     /// Sets the namespace of pairs that name none; an empty name is that of the process.
     ///
     /// # Errors
-    /// As [`check_namespace`].
+    /// A name of more than 31 characters (−73).
     pub fn set_default_namespace(&self, world: &World, name: &str) -> Result<()> {
         check_namespace(name)?;
         let name = Some(name.to_string()).filter(|name| !name.is_empty());

@@ -18,7 +18,7 @@ use wire::IpProtocol;
 
 /// Sessions whose time has ended, the oldest first: they are shown for a while, and make room.
 const STALE: AgeList = AgeList::new(0, 0);
-/// Lists of all others, by [`room::of_share`].
+/// Lists of all others: two for each share.
 const LISTS: u32 = 1 + room::LISTS;
 /// Ticks for which a session is shown after its time has ended.
 const LINGER: u32 = 10 * TICKS;

@@ -3,9 +3,9 @@
 //! `commit confirmed`, `replace`.
 //!
 //! Plugins write the lines in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions,
-//! [`load`] runs one at the start, [`pending`] has its lines that aren't in force, [`protect`]
+//! [`load`] runs one at the start, [`pending`] has its lines that aren't in force, `protect`
 //! keeps interfaces down whose filters are missing, [`change`] goes from one to another,
-//! [`replace`] makes an operator's file the one in force, [`tech`] gathers facts for support.
+//! `replace` makes an operator's file the one in force, [`tech`] gathers facts for support.
 
 mod archive;
 mod by_line;
