@@ -87,7 +87,10 @@ pub const FOR_FEATURES: TapDriver = TapDriver {
             request.clone();
         let kind = if ip { Kind::Tun } else { Kind::Tap };
         let host = Config { host_namespace, kind, host_mac, host_mtu, ..Config::new(host_name) };
-        let (id, mac, tag) = (None, None, String::new());
+        // From the name alone: the host's address follows that of another interface, and this one
+        // has to be the same after a restart.
+        let own = driver::own_mac(&host.host_name, None);
+        let (id, mac, tag) = (None, Some(own), String::new());
         let new = Create { id, name, mac, tag, is_owned: true, above, host };
         create(world, new)
     },

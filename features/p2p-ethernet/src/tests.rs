@@ -235,7 +235,7 @@ fn commands_show_and_refuse() {
         ("p2p_ethernet local0 02:aa:00:00:00:09 sub-id 9", "local0", -2),
         ("p2p_ethernet p0 02:aa:00:00:00:01 sub-id 9", "p0.1", -68),
         ("p2p_ethernet p0 02:aa:00:00:00:09 sub-id 2", "p0.2", -10),
-        ("p2p_ethernet p0 01:aa:00:00:00:09 sub-id 9", "one host", -7),
+        ("p2p_ethernet p0 01:aa:00:00:00:09 sub-id 9", "one station", -7),
         ("p2p_ethernet p0 02:aa:00:00:00:09 del", "02:aa:00:00:00:09", -123),
         ("p2p_ethernet p1 02:aa:00:00:00:01 del", "02:aa:00:00:00:01", -123),
     ] {
