@@ -2,7 +2,7 @@
 //! Messages of the module `pnat`.
 
 use crate::binding::{Match, Rewrite, mask};
-use crate::control::Control;
+use crate::control::{Control, no_ports};
 use crate::table::Place;
 use cli::{Error, Result, retval};
 use graph::World;
@@ -54,11 +54,9 @@ fn messages(m: &mut Messages<World>) {
         if what.protocol.0 == 0 {
             what.mask |= mask::PROTOCOL;
         }
-        control(w).add(w, None, (what, rewrite(&r.rewrite)))
+        add(w, what, rewrite(&r.rewrite))
     });
-    m.call(|w, r: PnatBindingAddV2| {
-        control(w).add(w, None, (what(&r.r#match), rewrite(&r.rewrite)))
-    });
+    m.call(|w, r: PnatBindingAddV2| add(w, what(&r.r#match), rewrite(&r.rewrite)));
     m.call(|w, r: PnatBindingDel| control(w).del(w, r.binding_index));
     m.call(|w, r: PnatBindingAttach| {
         control(w).attach(w, place(r.sw_if_index, r.attachment)?, r.binding_index)
@@ -86,6 +84,14 @@ fn place(sw_if: InterfaceIndex, point: PnatAttachmentPoint) -> Result<Place> {
         }
     };
     Ok(Place { sw_if: sw_if.0, output })
+}
+
+/// Adds a binding. Clients name the protocol of ports, also where it isn't compared.
+fn add(w: &World, what: Match, rewrite: Rewrite) -> Result<u32> {
+    if (what.mask | rewrite.mask) & mask::PORTS != 0 && what.protocol.0 == 0 {
+        return Err(no_ports());
+    }
+    control(w).add(w, None, (what, rewrite))
 }
 
 fn what(tuple: &PnatMatchTuple) -> Match {

@@ -69,6 +69,11 @@ fn no_binding(number: u32) -> Error {
     error(retval::UNSPECIFIED, format!("there is no binding {number}"))
 }
 
+/// The error for ports of a protocol without (−2).
+pub fn no_ports() -> Error {
+    error(NO_PORTS, "ports are those of TCP or UDP: expected one of them")
+}
+
 impl Control {
     fn change<R>(&self, world: &World, f: impl FnOnce(&mut State) -> Result<R>) -> Result<R> {
         let result = f(&mut self.0.lock().expect("no panic inside"));
@@ -104,7 +109,7 @@ impl Control {
         // Where none is named, packets of both are meant.
         let is_named = what.mask & mask::PROTOCOL != 0 || what.protocol.0 != 0;
         if ports && is_named && !matches!(what.protocol, IpProtocol::TCP | IpProtocol::UDP) {
-            return Err(error(NO_PORTS, "ports are those of TCP or UDP: expected one of them"));
+            return Err(no_ports());
         }
         self.change(world, |state| {
             let number = match number {
