@@ -260,16 +260,22 @@ fn interfaces_stay_down_without_their_filters() {
         (state(0), state(1))
     };
     let lines = "# Ferrovia configuration\ncreate loopback interface instance 0\n\
-        create loopback interface instance 1\nset interface state loop0 up\n\
-        set interface state loop1 up\n";
-    for (filter, word, want) in [
+        create loopback interface instance 1\n";
+    let ups = "set interface state loop0 up\nset interface state loop1 up\n";
+    let cases = [
         ("set acl-plugin interface loop0 input acl 0", "", (false, true)),
         ("set acl-plugin interface loop0 input acl 0", "lax", (true, true)),
         ("ikev2 profile add p", "", (false, false)),
         ("ip route add table 9 10.0.0.0/8 via drop", "", (true, true)),
-    ] {
+    ];
+    // In front of the lines that set interfaces up, and behind them.
+    for (n, (filter, word, want)) in [cases, cases].concat().into_iter().enumerate() {
         let (dir, section) = place();
-        std::fs::write(dir.path().join("conf"), format!("{lines}{filter}\n")).expect("written");
+        let text = match n < cases.len() {
+            true => format!("{lines}{filter}\n{ups}"),
+            false => format!("{lines}{ups}{filter}\n"),
+        };
+        std::fs::write(dir.path().join("conf"), text).expect("written");
         let router = Router::start(&netns, &section.replace(" load ", &format!(" load {word} ")));
         assert_eq!(up(&router), want, "{filter} {word}");
         let pending = router.run("show config pending");

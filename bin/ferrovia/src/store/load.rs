@@ -93,7 +93,7 @@ impl<W: World> Load<W> {
     }
 
     /// Begins the script that a line of a file runs: its lines stand for themselves, too.
-    fn enter(&mut self, tree: &Tree<W>, line: (String, usize), file: &str, text: String) {
+    fn enter(&mut self, on: (&Tree<W>, &W), line: (String, usize), file: &str, text: String) {
         let inner = {
             let all = pending::all();
             let block = all.rest.as_ref().filter(|_| file == UNCOMMENT);
@@ -104,10 +104,10 @@ impl<W: World> Load<W> {
         };
         match inner {
             Ok(inner) => {
-                self.ended(tree, line, None);
+                self.ended(on, line, None);
                 pending::all().enter(inner);
             }
-            Err(error) => self.ended(tree, line, Some(error)),
+            Err(error) => self.ended(on, line, Some(error)),
         }
     }
 
@@ -116,11 +116,25 @@ impl<W: World> Load<W> {
             true => macros::expand(line).map_err(|(_, why)| Error::parse(why))?,
             false => line.into(),
         };
+        protect::check(tree, world, &line)?;
         world.restore(|| tree.execute(world, &line))
     }
 
-    /// Records the result of a line.
-    fn ended(&mut self, tree: &Tree<W>, (text, line): (String, usize), error: Option<Error>) {
+    /// Records the result of a line. Without a filter that failed, interfaces go down.
+    fn ended(
+        &mut self,
+        (tree, world): (&Tree<W>, &W),
+        line: (String, usize),
+        error: Option<Error>,
+    ) {
+        let failed = error.is_some().then(|| line.0.clone());
+        self.record(tree, line, error);
+        if let Some(text) = failed {
+            protect::take_down(tree, world, &text);
+        }
+    }
+
+    fn record(&mut self, tree: &Tree<W>, (text, line): (String, usize), error: Option<Error>) {
         let raised = if error.is_none() { protect::raised(tree, &text) } else { None };
         let mut all = pending::all();
         match &error {
@@ -200,7 +214,7 @@ impl<W: World> Sequence<W> for Load<W> {
                     text.lines().for_each(|l| log::info!(target: "cli", "{}: {l}", self.file));
                 }
             });
-            self.ended(tree, line, said.err());
+            self.ended((tree, world), line, said.err());
         }
         if let Some(lines) = &mut self.outcome {
             let (more, waiting) = pending::look(world, lines);
@@ -212,7 +226,6 @@ impl<W: World> Sequence<W> for Load<W> {
                 if self.again.is_none() {
                     pending::all().rest = None;
                 }
-                protect::take_down(tree, world);
                 self.outcome = Some(world.config_lines());
                 return Step::More(String::new());
             };
@@ -224,14 +237,14 @@ impl<W: World> Sequence<W> for Load<W> {
             };
             match outcome {
                 Ok(outcome) if matches!(outcome.output, Output::Empty) => {
-                    self.ended(tree, line, None)
+                    self.ended((tree, world), line, None)
                 }
                 Ok(Outcome { output: Output::Script(file, text, _), .. })
                     if self.again.is_none() =>
                 {
-                    self.enter(tree, line, &file, text)
+                    self.enter((tree, world), line, &file, text)
                 }
-                Err(error) => self.ended(tree, line, Some(error)),
+                Err(error) => self.ended((tree, world), line, Some(error)),
                 outcome => {
                     self.now = Some(line);
                     return Step::Ran(outcome);

@@ -2,14 +2,14 @@
 //! Interfaces that stay down because a line that filters or protects couldn't be run at the start.
 //!
 //! A router starts with all lines that can be run. Without its filters it would let through what
-//! they were to keep out, so the interfaces that such a line names go down again, and all of them
-//! if it names none. The lines that set them up are pending then: `save` keeps them, and `retry
-//! config pending` runs them after the filter.
+//! they were to keep out, so the interfaces that such a line names don't come up, and none does if
+//! it names none. In a saved configuration interfaces come up behind the filters; one that a script
+//! has set up before goes down at once. The lines that set them up are pending then: `save` keeps
+//! them, and `retry config pending` runs them after the filter.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cli::Tree;
+use cli::{Error, Result, Tree};
 
 use super::pending::{self, Pending, PendingText};
 use crate::world::World;
@@ -78,6 +78,11 @@ pub fn protects(line: &str) -> bool {
 
 /// The interface that a line sets up, if it does.
 pub fn raised<W>(tree: &Tree<W>, line: &str) -> Option<String> {
+    // Most of a million lines aren't parsed for this.
+    let last = line.trim_end().rsplit(' ').next().unwrap_or_default();
+    if !matches!(last, "up" | "enable") {
+        return None;
+    }
     let parsed = tree.parse(line).ok().flatten()?;
     let m = parsed.matches();
     let is_up =
@@ -85,37 +90,56 @@ pub fn raised<W>(tree: &Tree<W>, line: &str) -> Option<String> {
     is_up.then(|| m.str("interface").to_string())
 }
 
-/// Takes down the interfaces that came up without their filters. Called when a file's lines were
-/// run.
-pub fn take_down<W: World>(tree: &Tree<W>, world: &W) {
-    let (failed, raised) = {
-        let mut all = pending::all();
-        let filters = all.failed.iter().filter(|p| protects(&p.text));
-        let filters: Vec<Pending> = filters.cloned().collect();
-        if LAX.load(Ordering::Relaxed) || filters.is_empty() {
-            return;
-        }
-        (filters, std::mem::take(&mut all.raised))
-    };
-    let names: BTreeSet<&str> = raised.iter().map(|(name, _)| name.as_str()).collect();
-    let mut down: BTreeSet<&str> = BTreeSet::new();
-    for filter in &failed {
-        let named: Vec<&str> =
-            filter.text.split_whitespace().filter(|word| names.contains(word)).collect();
-        let held: Vec<&str> =
-            if named.is_empty() { names.iter().copied().collect() } else { named };
-        let (text, interfaces) = (&filter.text, held.join(", "));
-        log::error!(target: "config", "`{text}' failed: {interfaces} stay down, see `show config pending'");
-        down.extend(held);
+/// The words of a filter that name interfaces; none if it is for all of them.
+fn named<W: World>(world: &W, filter: &str) -> Vec<String> {
+    let is_name = |word: &&str| world.candidates("interface", word).iter().any(|name| name == word);
+    filter.split_whitespace().filter(is_name).map(String::from).collect()
+}
+
+/// The filter that failed and keeps this interface down, if there is one.
+fn keeps_down<W: World>(world: &W, interface: &str) -> Option<String> {
+    if LAX.load(Ordering::Relaxed) {
+        return None;
     }
-    for (name, line) in &raised {
-        if !down.contains(name.as_str()) {
-            pending::all().raised.push((name.clone(), line.clone()));
+    let all = pending::all();
+    let failed = all.failed.iter().map(|p| &p.text).filter(|text| protects(text));
+    let texts: Vec<String> = failed.cloned().collect();
+    drop(all);
+    texts.into_iter().find(|text| {
+        let named = named(world, text);
+        named.is_empty() || named.iter().any(|name| name == interface)
+    })
+}
+
+/// Refuses a line that sets an interface up whose filter has failed.
+///
+/// # Errors
+/// It stays down.
+pub fn check<W: World>(tree: &Tree<W>, world: &W, line: &str) -> Result<()> {
+    match raised(tree, line).and_then(|name| keeps_down(world, &name)) {
+        None => Ok(()),
+        Some(filter) => Err(Error::failed(format!("stays down: `{filter}' failed"))),
+    }
+}
+
+/// Takes down the interfaces that came up before this filter failed.
+pub fn take_down<W: World>(tree: &Tree<W>, world: &W, filter: &str) {
+    if LAX.load(Ordering::Relaxed) || !protects(filter) {
+        return;
+    }
+    log::error!(target: "config", "`{filter}' failed: interfaces stay down, see `show config pending'");
+    let of = named(world, filter);
+    for (name, mut line) in std::mem::take(&mut pending::all().raised) {
+        if !of.is_empty() && !of.contains(&name) {
+            pending::all().raised.push((name, line));
             continue;
         }
-        let command = format!("set interface state {} down", cli::quote(name));
+        let command = format!("set interface state {} down", cli::quote(&name));
         match world.restore(|| tree.execute(world, &command)) {
-            Ok(_) => pending::all().failed.push(line.clone()),
+            Ok(_) => {
+                line.reason = format!("stays down: `{filter}' failed");
+                pending::all().failed.push(line);
+            }
             // It is gone already.
             Err(e) => log::warn!(target: "config", "{command}: {}", e.brief()),
         }
@@ -128,7 +152,7 @@ pub fn entry(file: &PendingText, line: usize, text: &str) -> Pending {
         file: file.file.clone(),
         line,
         text: text.to_string(),
-        reason: "stays down: a line that filters or protects failed".into(),
+        reason: String::new(),
         needs: None,
         kept: file.kept,
     }
