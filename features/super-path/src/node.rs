@@ -6,7 +6,7 @@ use crate::plan::{Plans, carries};
 use crate::rx::{Door, Gates, Rx};
 use crate::send::{Prefetcher, SendContext, SendState};
 use crate::tags::{Parsed, parse};
-use crate::{AHEAD, DOORS, Packets, To, emit_copy, tx_of};
+use crate::{DOORS, Packets, To, emit_copy, tx_of};
 use buffer::Buffer;
 use graph::{Build, Cx, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
 use ip::headers::BLOCK;
@@ -79,20 +79,6 @@ impl SuperPath {
             ip6.one(b, &rx, &mut gates.ip6, state6, context)
         } else {
             None
-        }
-    }
-
-    /// Sends the packets of a vector, one by one.
-    #[inline(never)]
-    fn each(&mut self, v: &mut Vector<'_, To>, cx: &Cx<'_, false>) {
-        let door = self.doors.of(cx.node());
-        for i in 0..v.len() {
-            v.prefetch(i + AHEAD);
-            if let Some(to) = self.one(v.get_mut(i), door, cx) {
-                v.set(i, to);
-            }
-            self.state4.deferred.settle(&self.ip4.routes);
-            self.state6.deferred.settle(&self.ip6.routes);
         }
     }
 
@@ -190,14 +176,6 @@ impl SuperPath {
     }
 }
 
-/// True if a vector begins with packets each of which came in by another interface than the one
-/// before, as if out of many tunnels: blocks of one packet cost more than packets by themselves.
-#[inline(always)]
-fn is_mixed(v: &Vector<'_, To>) -> bool {
-    const FIRST: usize = 8;
-    (1..FIRST.min(v.len())).all(|i| v.get(i).rx_if != v.get(i - 1).rx_if)
-}
-
 impl Node for SuperPath {
     const NAME: &'static str = "super-path";
     const PREFETCH: Prefetch = Prefetch::Packet;
@@ -232,11 +210,7 @@ impl Node for SuperPath {
         if cx.traces_inside() {
             return;
         }
-        if is_mixed(v) {
-            self.each(v, cx);
-        } else {
-            self.all::<I>(v, cx);
-        }
+        self.all::<I>(v, cx);
         if self.mirrors() {
             for i in 0..v.len() {
                 let tx = tx_of(v.get(i), &self.interfaces, cx);
