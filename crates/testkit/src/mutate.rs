@@ -185,6 +185,21 @@ impl Mutator {
         }
     }
 
+    /// So many frames: a quarter of them is whole, the others are as of [`Self::next_frame`]. The
+    /// first `head` bytes of each are those of the first base, so that all get as far as what
+    /// stands behind them.
+    pub fn vector(&mut self, bases: &[Vec<u8>], n: usize, head: usize) -> Vec<Vec<u8>> {
+        let mut one = || {
+            let mut frame = Vec::new();
+            match self.rng.one_in(4) {
+                true => frame.clone_from(self.rng.pick(bases)),
+                false => self.next_frame(bases, &mut frame),
+            }
+            [&bases[0][..head], frame.get(head..).unwrap_or_default()].concat()
+        };
+        (0..n).map(|_| one()).collect()
+    }
+
     /// As many frames as [`Self::next_frame`] makes, cut to `longest` bytes.
     pub fn frames(&mut self, bases: &[Vec<u8>], n: usize, longest: usize) -> Vec<Vec<u8>> {
         let mut one = || {

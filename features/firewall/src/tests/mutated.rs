@@ -77,22 +77,14 @@ fn every_broken_packet_is_counted_once() {
             true => ("ip6-local", "ip6-firewall-local"),
             false => ("ip4-local", LOCAL),
         };
-        let (mut came, mut frame, mut unchecked) = (0, Vec::new(), 0);
+        let (mut came, mut unchecked) = (0, 0);
         let counted = |rig: &Rig, names: &[&str]| -> u64 {
             names.iter().map(|name| rig.count(node, name)).sum()
         };
         while came < PACKETS {
             let n = 1 + mutator.rng().below(256);
-            let packets: Vec<Vec<u8>> = (0..n)
-                .map(|_| {
-                    if mutator.rng().one_in(4) {
-                        frame.clone_from(mutator.rng().pick(&bases));
-                    } else {
-                        mutator.next_frame(&bases, &mut frame);
-                    }
-                    frame.get(ETHERNET..).unwrap_or_default().to_vec()
-                })
-                .collect();
+            let frames = mutator.vector(&bases, n, ETHERNET);
+            let packets: Vec<Vec<u8>> = frames.iter().map(|f| f[ETHERNET..].to_vec()).collect();
             came += n;
             let before = counted(&rig, &DROPS) + counted(&rig, &PASSED);
             rig.bench.feature(arc, rig.ports[0], &packets);

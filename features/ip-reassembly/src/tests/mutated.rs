@@ -41,19 +41,11 @@ fn million<F: Family>(command: &str, node: &str) {
     run(&mut bench, &name("set {ip}-sv-reassembly timeout 40"));
     let (node, arc) = (name(node), name("{ip}-unicast"));
     let count = |bench: &Bench, reason: &str| bench.count(&node, reason) as usize;
-    let (mut came, mut out, mut frame) = (0, 0, Vec::new());
+    let (mut came, mut out) = (0, 0);
     while came < PACKETS {
         let n = 1 + mutator.rng().below(256);
-        let packets: Vec<Vec<u8>> = (0..n)
-            .map(|_| {
-                if mutator.rng().one_in(4) {
-                    frame.clone_from(mutator.rng().pick(&bases));
-                } else {
-                    mutator.next_frame(&bases, &mut frame);
-                }
-                frame.get(ETHERNET..).unwrap_or_default().to_vec()
-            })
-            .collect();
+        let frames = mutator.vector(&bases, n, ETHERNET);
+        let packets: Vec<Vec<u8>> = frames.iter().map(|f| f[ETHERNET..].to_vec()).collect();
         came += n;
         out += bench.feature(&arc, sw_if, &packets).len();
         bench.world.clock.adjust(5_000_000);

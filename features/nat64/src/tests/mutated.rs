@@ -59,20 +59,10 @@ fn broken_packets_are_accounted_for() {
     }
     let bases = [bases(0), bases(1)];
     let mut mutator = Mutator::new(9);
-    let (mut came, mut frame) = (0, Vec::new());
+    let mut came = 0;
     while came < PACKETS {
         let port = mutator.rng().below(2);
-        let frames: Vec<Vec<u8>> = (0..128)
-            .map(|_| {
-                if mutator.rng().one_in(4) {
-                    frame.clone_from(mutator.rng().pick(&bases[port]));
-                } else {
-                    mutator.next_frame(&bases[port], &mut frame);
-                }
-                let head = &bases[port][0][..ETHERNET];
-                [head, frame.get(ETHERNET..).unwrap_or_default()].concat()
-            })
-            .collect();
+        let frames = mutator.vector(&bases[port], 128, ETHERNET);
         came += frames.len();
         rig.receive_all(port, &frames);
         rig.sent();
