@@ -7,7 +7,7 @@ use crate::show;
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
 use nat::key::End;
-use nat::timeouts::{Timeout, Timeouts};
+use nat::timeouts::Timeouts;
 use net::args::given_interface;
 use serde_json::json;
 use std::sync::Arc;
@@ -104,18 +104,8 @@ fn timeouts(w: &World, m: &Matches) -> Result<()> {
     if m.flag("reset") {
         return control(w).set_timeouts(w, Timeouts::default());
     }
-    let mut timeouts = Timeouts([0; 4]);
-    let names = [
-        ("udp", Timeout::Udp),
-        ("established", Timeout::TcpEstablished),
-        ("transitory", Timeout::TcpTransitory),
-        ("icmp", Timeout::Icmp),
-    ];
-    for (name, of) in names {
-        if let Some(seconds) = m.opt(name)? {
-            timeouts.0[of as usize] = seconds;
-        }
-    }
+    // A timeout of 0 stays as it was.
+    let timeouts = Timeouts([0; 4]).set_by(m)?;
     if timeouts == Timeouts([0; 4]) {
         return Err(Error::parse("expected a timeout of 1 second at least"));
     }

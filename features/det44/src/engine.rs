@@ -216,12 +216,10 @@ impl Engine {
         others.into_iter().find(|egress| *egress != Egress::None).is_some_and(is_outside)
     }
 
-    /// Ends sessions whose time has ended, and walks on for control. Returns true if there is more
-    /// to do.
+    /// Ends sessions whose time has ended. Returns true if there are more.
     pub fn tick(&self, (now, turn): (u64, &Turn<'_>)) -> bool {
         let Some(mut flows) = self.flows.of(self.thread, turn) else { return false };
-        let more = flows.expire(now, crate::flows::AT_A_TICK);
-        nat::walk::run(&mut *flows) | more
+        flows.expire(now, crate::flows::AT_A_TICK)
     }
 }
 

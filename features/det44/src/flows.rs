@@ -7,7 +7,6 @@ use crate::settings::Det;
 use graph::{PerThread, ThreadIndex, ThreadState, World};
 use nat::key::{End, Key};
 use nat::timeouts::{Timeouts, tick};
-use nat::walk::{Jobs, Walked};
 use stats::Lane;
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
@@ -61,7 +60,6 @@ pub enum Refused {
 pub struct Flows {
     table: Sessions<Key, Session, 0, 2>,
     users: Sessions<UserKey, User>,
-    jobs: Jobs<Self>,
     det: Arc<Det>,
     total: Lane,
 }
@@ -75,22 +73,9 @@ impl ThreadState for Flows {
         Self {
             table: Sessions::new(seed(0), SESSIONS_OF_THREAD, 0),
             users: Sessions::new(seed(1), SESSIONS_OF_THREAD, 0),
-            jobs: Jobs::default(),
             det: world.get(),
             total: world.stats.simple("/det44/total-sessions").lane(thread.at()),
         }
-    }
-}
-
-impl Walked for Flows {
-    const NODE: &'static str = crate::settings::IN2OUT;
-
-    fn next_at(&self, from: u32, budget: &mut usize) -> Result<Option<u32>, u32> {
-        self.table.next_at(from, budget)
-    }
-
-    fn jobs(&mut self) -> &mut Jobs<Self> {
-        &mut self.jobs
     }
 }
 
@@ -105,6 +90,11 @@ pub fn keys(user: Key, outside: End) -> [Key; 2] {
 }
 
 impl Flows {
+    /// The next session of a walk ([`Sessions::walk`]).
+    pub fn next(&self, place: &mut u32, budget: &mut usize) -> Option<u32> {
+        self.table.walk(place, budget)
+    }
+
     /// The session of a key, with the direction. One whose time has ended is none.
     #[inline(always)]
     pub fn find(&mut self, key: &Key, now: u64) -> Option<(u32, usize)> {

@@ -7,7 +7,6 @@ use crate::settings::{Det, role};
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use nat::key::End;
-use nat::timeouts::Timeout;
 use net::Interfaces;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -71,21 +70,7 @@ pub fn interfaces(w: &World, _: &Matches) -> Result<Output> {
 
 /// `show det44 timeouts`.
 pub fn timeouts(w: &World, _: &Matches) -> Result<Output> {
-    let timeouts = control(w).read(|state| state.timeouts);
-    let of = |of| timeouts.seconds(of);
-    let (udp, icmp) = (of(Timeout::Udp), of(Timeout::Icmp));
-    let (established, transitory) = (of(Timeout::TcpEstablished), of(Timeout::TcpTransitory));
-    let text = format!(
-        "udp timeout: {udp}sec\ntcp established timeout: {established}sec\ntcp transitory timeout: \
-         {transitory}sec\nicmp timeout: {icmp}sec\n"
-    );
-    let value = json!({
-        "udp": udp,
-        "tcp_established": established,
-        "tcp_transitory": transitory,
-        "icmp": icmp,
-    });
-    Ok(Output::both(text, value))
+    Ok(control(w).read(|state| state.timeouts).show(' '))
 }
 
 fn protocol_name(row: &Row) -> String {

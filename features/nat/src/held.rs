@@ -43,6 +43,11 @@ impl Held {
         }
     }
 
+    /// Ends all uses.
+    pub fn release_all(&mut self) {
+        self.released.extend(std::mem::take(&mut self.uses).into_keys());
+    }
+
     /// Takes the tables that nothing uses any more, for [`let_go`].
     pub fn take_released(&mut self) -> Vec<u32> {
         let released = std::mem::take(&mut self.released);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys of flows: the packets of one direction of a session.
 
+use crate::ports::PortKey;
 use std::fmt;
 use std::net::Ipv4Addr;
 use tables::{Mixer, SessionKey};
@@ -112,10 +113,16 @@ impl Key {
     pub const fn protocol(&self) -> IpProtocol {
         IpProtocol(self.rest as u8)
     }
+}
 
-    /// The key without the port that the router chooses: the destination's, and for ICMP, whose
-    /// identifier is at both ends, also the source's.
-    pub fn without_port(&self) -> Self {
+impl PortKey for Key {
+    fn port(&self) -> u16 {
+        self.destination_port
+    }
+
+    /// The router chooses the destination's, and for ICMP, whose identifier is at both ends, also the
+    /// source's.
+    fn without_port(&self) -> Self {
         let is_icmp = self.protocol() == IpProtocol::ICMP;
         let source_port = if is_icmp { 0 } else { self.source_port };
         Self { destination_port: 0, source_port, ..*self }

@@ -15,7 +15,7 @@
 //! | `workers` | the threads that have sessions, and their blocks of ports |
 //! | `timeouts` | timeouts of sessions, and the ticks of their timers |
 //! | `drive` | for tests: packets as they have left, instances with several threads |
-//! | `walk` | walks of control over the sessions of all threads, in slices |
+//! | `walk` | walks of control over the sessions of all threads, in parts |
 
 pub mod drive;
 pub mod egress;

@@ -7,10 +7,12 @@
 //!
 //! A user's own port is kept if it is free (RFC 4787 4.2.1). Otherwise ports are tried at random
 //! (RFC 6056 3.3.1). Where a remote end has taken nearly all, tries would become many: it gets a
-//! bitmap of its free ports, which is filled in portions and then follows the sessions.
+//! bitmap of its free ports, which is filled in portions and then follows the sessions. There the
+//! ports are counted by the user who has them, so that those who have few can get one of those who
+//! have most.
 
 use crate::timeouts::{FIRST_PORT, PORTS};
-use tables::Mixer;
+use tables::{Mixer, Share, Shares};
 
 /// Random ports that are tried before a remote end gets a bitmap.
 const TRIES: usize = 24;
@@ -18,6 +20,19 @@ const TRIES: usize = 24;
 const REMOTES: usize = 64;
 /// Ports that are looked up in one go while a bitmap is filled.
 const PORTION: u32 = 4096;
+/// In the place of a port's owner: no user has it.
+const NOBODY: Share = Share::MAX;
+
+/// The use of a port towards a remote end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// None.
+    Free,
+    /// A session of a user with this share.
+    Of(Share),
+    /// Something that no user loses to another: a mapping, or any entry where ports have no owners.
+    Mapped,
+}
 
 /// A key of answers.
 pub trait PortKey: Copy + PartialEq {
@@ -34,6 +49,9 @@ struct Remote<K> {
     /// The key of answers, without the port.
     of: K,
     free: Box<[u64]>,
+    /// The share of each port's user.
+    owners: Box<[Share]>,
+    shares: Shares,
     /// Ports below this, from the first on, are in the bitmap.
     filled: u32,
     /// Number of free ports in the bitmap.
@@ -43,10 +61,21 @@ struct Remote<K> {
 impl<K> Remote<K> {
     fn new(of: K, len: u32) -> Self {
         let free = vec![0; len.div_ceil(64) as usize].into_boxed_slice();
-        Self { of, free, filled: 0, n: 0 }
+        let owners = vec![NOBODY; len as usize].into_boxed_slice();
+        Self { of, free, owners, shares: Shares::default(), filled: 0, n: 0 }
     }
 
-    fn set(&mut self, at: u32, free: bool) {
+    fn set(&mut self, at: u32, new: Use) {
+        let Some(owner) = self.owners.get_mut(at as usize) else { return };
+        let new_owner = if let Use::Of(share) = new { share } else { NOBODY };
+        match std::mem::replace(owner, new_owner) {
+            NOBODY => {}
+            old => self.shares.remove(old),
+        }
+        if new_owner != NOBODY {
+            self.shares.add(new_owner);
+        }
+        let free = new == Use::Free;
         let Some(word) = self.free.get_mut((at / 64) as usize) else { return };
         let bit = 1 << (at % 64);
         if (*word & bit != 0) != free {
@@ -118,30 +147,31 @@ impl<K: PortKey> Ports<K> {
 
     /// Notes that a session has this key of answers, or has it no longer.
     #[inline(always)]
-    pub fn note(&mut self, key: &K, free: bool) {
+    pub fn note(&mut self, key: &K, new: Use) {
         if !self.remotes.is_empty() {
-            self.note_remote(key, free);
+            self.note_remote(key, new);
         }
     }
 
-    fn note_remote(&mut self, key: &K, free: bool) {
+    fn note_remote(&mut self, key: &K, new: Use) {
         let Some(at) = self.at(key.port()) else { return };
         let of = key.without_port();
         let remote = self.remotes.iter_mut().find(|remote| remote.of == of);
         if let Some(remote) = remote.filter(|remote| at < remote.filled) {
-            remote.set(at, free);
+            remote.set(at, new);
         }
     }
 
     /// Chooses a port: `wanted`, if it is one of this thread's and free. `key` gives the key of
-    /// answers to a port, `is_free` tells whether a port is free.
+    /// answers to a port, `look` its use.
     #[inline]
     pub fn choose(
         &mut self,
         wanted: Option<u16>,
         key: impl Fn(u16) -> K,
-        is_free: impl Fn(u16) -> bool,
+        look: impl Fn(u16) -> Use,
     ) -> Option<u16> {
+        let is_free = |port| look(port) == Use::Free;
         if let Some(wanted) = wanted.filter(|port| self.at(*port).is_some())
             && is_free(wanted)
         {
@@ -157,11 +187,11 @@ impl<K: PortKey> Ports<K> {
                 }
             }
         }
-        self.choose_of_few(of, is_free)
+        self.choose_of_few(of, look)
     }
 
     #[cold]
-    fn choose_of_few(&mut self, of: K, is_free: impl Fn(u16) -> bool) -> Option<u16> {
+    fn choose_of_few(&mut self, of: K, look: impl Fn(u16) -> Use) -> Option<u16> {
         let random = ((self.random() >> 32) * u64::from(self.len)) >> 32;
         let (first, len) = (self.first, self.len);
         let port = |at: u32| (first + at) as u16;
@@ -169,20 +199,38 @@ impl<K: PortKey> Ports<K> {
         let remote = self.remotes.get_mut(place)?;
         loop {
             while let Some(at) = remote.behind(random as u32).filter(|_| remote.n > 0) {
-                if is_free(port(at)) {
-                    return Some(port(at));
+                match look(port(at)) {
+                    Use::Free => return Some(port(at)),
+                    // A mapping has got it meanwhile.
+                    other => remote.set(at, other),
                 }
-                // A mapping has it.
-                remote.set(at, false);
             }
             if remote.filled >= len {
                 return None;
             }
             for at in remote.filled..len.min(remote.filled + PORTION) {
-                remote.set(at, is_free(port(at)));
+                remote.set(at, look(port(at)));
                 remote.filled = at + 1;
             }
         }
+    }
+
+    /// Where no port towards a remote end is left: the ports of the user who has most of them, from
+    /// a random one on. None if the user with this share has as many as an equal part.
+    pub fn of_largest(&mut self, of: K, share: Share) -> impl Iterator<Item = u16> {
+        let random = ((self.random() >> 32) * u64::from(self.len)) >> 32;
+        let first = self.first as usize;
+        let full = |remote: &&Remote<K>| {
+            remote.of == of && remote.filled >= self.len && remote.shares.is_below_equal(share)
+        };
+        let remote = self.remotes.iter().find(full);
+        remote.into_iter().flat_map(move |remote| {
+            let (largest, _) = remote.shares.largest();
+            let n = remote.owners.len();
+            let all = (0..n).map(move |i| (random as usize + i) % n.max(1));
+            all.filter(move |at| remote.owners.get(*at) == Some(&largest))
+                .map(move |at| (first + at) as u16)
+        })
     }
 
     /// The place of a remote end, which gets one now if it has none.
@@ -198,5 +246,87 @@ impl<K: PortKey> Ports<K> {
         self.next = (self.next + 1) % REMOTES;
         self.remotes[self.next] = new;
         self.next
+    }
+
+    /// Fails if users' ports don't add up.
+    #[cfg(feature = "tests")]
+    pub fn check(&self) {
+        for remote in &self.remotes {
+            let owned = |share| remote.owners.iter().filter(|owner| **owner == share).count();
+            assert_eq!(remote.shares.total(), remote.owners.len() - owned(NOBODY));
+            let (largest, n) = remote.shares.largest();
+            assert!(n == 0 || owned(largest) == n as usize);
+            let free: u32 = remote.free.iter().map(|word| word.count_ones()).sum();
+            assert_eq!(free, remote.n);
+        }
+    }
+}
+
+#[cfg(feature = "tests")]
+mod tests {
+    use super::*;
+    use crate::key::{End, Key};
+    use proptest::prelude::*;
+    use std::cell::RefCell;
+    use std::net::Ipv4Addr;
+    use wire::IpProtocol;
+
+    const BLOCK: (u32, u32) = (2000, 70);
+
+    fn key(port: u16) -> Key {
+        let [remote, outside] = [1, 2].map(|n| Ipv4Addr::new(10, 0, 0, n));
+        Key::new(End::new(remote, 53), End::new(outside, port), 0, IpProtocol::UDP)
+    }
+
+    proptest! {
+        /// Users who get and return ports beside a list of who has which: no port is given twice,
+        /// the last one is given, and one who has few gets a port of one who has most.
+        #[suite::test]
+        fn ports_have_one_user_each(
+            steps in prop::collection::vec((0_u16..5, 0_usize..100, 0_u8..5), 0..600),
+            mapped in prop::collection::btree_set(2000_u16..2070, 0..9),
+        ) {
+            let mut ports = Ports::new(5);
+            ports.set_block(BLOCK);
+            let users = RefCell::new([None::<Share>; 70]);
+            let at = |port: u16| usize::from(port - 2000);
+            let look = |port: u16| match users.borrow()[at(port)] {
+                Some(share) => Use::Of(share),
+                None if mapped.contains(&port) => Use::Mapped,
+                None => Use::Free,
+            };
+            for (share, n, what) in steps {
+                if what == 0 {
+                    if let Some(share) = users.borrow_mut()[n % 70].take() {
+                        ports.note(&key(2000 + (n % 70) as u16), Use::Free);
+                        prop_assert!(share < 5);
+                    }
+                    continue;
+                }
+                let free = (2000..2070).filter(|port| look(*port) == Use::Free).count();
+                let mut chosen = ports.choose(None, key, look);
+                prop_assert_eq!(chosen.is_some(), free > 0);
+                if chosen.is_none() {
+                    let has = |of: Share| users.borrow().iter().filter(|u| **u == Some(of)).count();
+                    let of_largest: Vec<_> = ports.of_largest(key(0).without_port(), share).collect();
+                    let counts: Vec<_> = (0..5).map(has).collect();
+                    let most = counts.iter().copied().max().unwrap_or(0);
+                    let hosts = (0..5).filter(|of| *of == share || has(*of) > 0).count();
+                    let below = has(share) < counts.iter().sum::<usize>() / hosts;
+                    prop_assert_eq!(of_largest.len(), if below { most } else { 0 });
+                    chosen = of_largest.first().copied();
+                    if let Some(port) = chosen {
+                        let old = users.borrow_mut()[at(port)].take();
+                        prop_assert!(old.is_some_and(|old| old != share && has(old) + 1 == most));
+                        ports.note(&key(port), Use::Free);
+                    }
+                }
+                if let Some(port) = chosen {
+                    users.borrow_mut()[at(port)] = Some(share);
+                    ports.note(&key(port), Use::Of(share));
+                }
+                ports.check();
+            }
+        }
     }
 }

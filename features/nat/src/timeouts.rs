@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Timeouts of sessions, the ticks of their timers, and the ports that users get.
 
+use cli::{Matches, Output, Result};
+use serde_json::json;
+
 /// Ticks of the timers in a second.
 pub const TICKS: u32 = 10;
 /// Nanoseconds of a tick.
@@ -50,5 +53,45 @@ impl Timeouts {
     /// A timeout in seconds.
     pub fn seconds(&self, of: Timeout) -> u32 {
         self.0[of as usize]
+    }
+
+    /// The timeouts after a command whose words have the names `udp`, `established`, `transitory` and
+    /// `icmp`, or `reset`.
+    ///
+    /// # Errors
+    /// A word that can't be read.
+    pub fn set_by(mut self, m: &Matches) -> Result<Self> {
+        if m.flag("reset") {
+            return Ok(Self::default());
+        }
+        let names = [
+            ("udp", Timeout::Udp),
+            ("established", Timeout::TcpEstablished),
+            ("transitory", Timeout::TcpTransitory),
+            ("icmp", Timeout::Icmp),
+        ];
+        for (name, of) in names {
+            if let Some(seconds) = m.opt(name)? {
+                self.0[of as usize] = seconds;
+            }
+        }
+        Ok(self)
+    }
+
+    /// The answer of the commands that show them; `between` stands between TCP and the state of its
+    /// connections.
+    pub fn show(&self, between: char) -> Output {
+        let [udp, established, transitory, icmp] = self.0;
+        let text = format!(
+            "udp timeout: {udp}sec\ntcp{between}established timeout: {established}sec\n\
+             tcp{between}transitory timeout: {transitory}sec\nicmp timeout: {icmp}sec\n"
+        );
+        let value = json!({
+            "udp": udp,
+            "tcp_established": established,
+            "tcp_transitory": transitory,
+            "icmp": icmp,
+        });
+        Output::both(text, value)
     }
 }

@@ -6,7 +6,7 @@ use crate::control::{
 };
 use crate::key::End;
 use crate::mapping::Twice;
-use crate::settings::{Timeout, Timeouts, role};
+use crate::settings::role;
 use crate::show;
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
@@ -274,21 +274,7 @@ fn back_end(w: &World, m: &Matches) -> Result<()> {
 }
 
 fn timeout(w: &World, m: &Matches) -> Result<()> {
-    if m.flag("reset") {
-        return control(w).set_timeouts(w, Timeouts::default());
-    }
-    let mut timeouts = control(w).read(|state| state.timeouts);
-    let names = [
-        ("udp", Timeout::Udp),
-        ("established", Timeout::TcpEstablished),
-        ("transitory", Timeout::TcpTransitory),
-        ("icmp", Timeout::Icmp),
-    ];
-    for (name, of) in names {
-        if let Some(seconds) = m.opt(name)? {
-            timeouts.0[of as usize] = seconds;
-        }
-    }
+    let timeouts = control(w).read(|state| state.timeouts).set_by(m)?;
     control(w).set_timeouts(w, timeouts)
 }
 

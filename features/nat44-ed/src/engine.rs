@@ -7,17 +7,16 @@ use crate::packet::{Packet, rewrite};
 use crate::session::{SessionFlags, translated};
 use crate::settings::{PoolAddress, Settings, role};
 use crate::state::{Counters, DROPS, Lanes, Nat};
+use ::nat::egress::{Egress, Routes};
 use buffer::{Buffer, Field, Flags};
 use graph::{ThreadIndex, World};
 use ip::table_of;
-use net::{Addresses, AdjKind, Adjacencies, Fib, Interfaces, L4, TableIndex};
+use net::{Addresses, Interfaces, L4};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use sync::Turn;
 use wire::{Ip4, IpProtocol, TcpFlags};
 
-/// Steps from a route to the interface that packets leave by.
-const STEPS: u32 = 8;
 /// Addresses of a pool that are tried for a user whose own has no port left.
 const ADDRESSES: usize = 64;
 
@@ -75,8 +74,7 @@ pub struct Engine {
     pub nat: Arc<Nat>,
     pub flows: Arc<AllFlows>,
     pub thread: ThreadIndex,
-    fib: Arc<Fib<Ip4>>,
-    adjacencies: Arc<Adjacencies>,
+    pub routes: Routes<Ip4>,
     addresses: Arc<Addresses<Ip4>>,
     interfaces: Arc<Interfaces>,
     l4: Field<L4>,
@@ -89,8 +87,7 @@ impl Engine {
             nat: world.get(),
             flows: world.get(),
             thread,
-            fib: world.get(),
-            adjacencies: world.get(),
+            routes: Routes::new(world),
             addresses: world.get(),
             interfaces: world.get(),
             l4: world.field(),
@@ -203,44 +200,14 @@ impl Engine {
         }
     }
 
-    /// Ends sessions whose time has ended, and walks on for control. Returns true if there is more
-    /// to do.
+    /// Ends sessions whose time has ended. Returns true if there are more.
     pub fn tick(&self, (now, turn): (u64, &Turn<'_>)) -> bool {
         let Some(mut flows) = self.flows.of(self.thread, turn) else { return false };
-        let more = flows.expire(now, crate::flows::AT_A_TICK);
-        flows.run_jobs() | more
+        flows.expire(now, crate::flows::AT_A_TICK)
     }
-}
-
-/// Where packets to an address leave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Egress {
-    /// Nowhere.
-    None,
-    /// It is an address of this router.
-    Here,
-    /// By this interface.
-    By(u32),
 }
 
 impl Engine {
-    /// Where packets to an address leave, by a table.
-    pub fn egress(&self, fib: u32, addr: Ipv4Addr, turn: &Turn<'_>) -> Egress {
-        let mut adj = self.fib.adj(TableIndex(fib), addr, turn);
-        for step in 0..STEPS {
-            let found = adj.and_then(|adj| self.adjacencies.get(adj, turn));
-            let Some(found) = found else { return Egress::None };
-            adj = match found.kind {
-                AdjKind::LoadBalance => self.adjacencies.select(found, 0, step, turn),
-                AdjKind::Lookup => self.fib.adj(TableIndex(found.table), addr, turn),
-                AdjKind::Receive => return Egress::Here,
-                kind if kind.forwards() => return Egress::By(found.tx_if),
-                _ => return Egress::None,
-            };
-        }
-        Egress::None
-    }
-
     /// True for an address of an interface.
     pub fn is_own(&self, sw_if: u32, addr: Ipv4Addr, turn: &Turn<'_>) -> bool {
         self.addresses.of(sw_if, turn).iter().any(|own| own.addr() == addr)
@@ -413,7 +380,7 @@ impl Work<'_, '_> {
     /// Index of the table that users' packets to this destination leave by.
     pub fn outside_table(&self) -> u32 {
         let to = self.p.to.addr;
-        let leads = |fib: &u32| self.engine.egress(*fib, to, self.turn) != Egress::None;
+        let leads = |fib: &u32| self.engine.routes.egress(*fib, to, self.turn) != Egress::None;
         if let Some(routes) = self.settings.routes.get(&self.fib) {
             return routes.iter().copied().find(leads).unwrap_or(self.settings.outside);
         }

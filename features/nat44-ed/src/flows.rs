@@ -4,13 +4,13 @@
 mod room;
 
 use crate::key::{End, Key};
-use crate::ports::{Ports, Use};
 use crate::session::{Change, OUTWARD, Session, SessionFlags};
 use crate::settings::{Settings, TICKS, Timeouts, tick};
+use ::nat::ports::{Ports, Use};
 use graph::{PerThread, ThreadIndex, ThreadState, World};
 pub use room::Displaced;
 use stats::Lane;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
 use tables::{AgeList, Mixer, SessionKey, Sessions, Shares};
@@ -78,24 +78,6 @@ pub enum Found {
     None,
 }
 
-/// Entries of the table that are looked at in one slice of a walk.
-const SLICE: usize = 2048;
-
-type Each = Box<dyn FnMut(&mut Flows, u32) + Send>;
-
-/// A walk over the sessions of a thread.
-pub struct Job {
-    from: u32,
-    each: Each,
-}
-
-impl Job {
-    /// Calls `each` for every session.
-    pub fn new(each: impl FnMut(&mut Flows, u32) + Send + 'static) -> Self {
-        Self { from: 0, each: Box::new(each) }
-    }
-}
-
 /// Sessions of one thread.
 pub struct Flows {
     table: Sessions<Key, Session, 1, 2>,
@@ -112,9 +94,7 @@ pub struct Flows {
     /// Number of sessions whose time has ended.
     stale: usize,
     /// Ports of the thread.
-    pub ports: Ports,
-    /// Walks that control wants, in order.
-    jobs: VecDeque<Job>,
+    pub ports: Ports<Key>,
     generation: u32,
     total: Lane,
 }
@@ -131,7 +111,6 @@ impl Flows {
             displaced: Displaced::default(),
             stale: 0,
             ports: Ports::new(seed(2)),
-            jobs: VecDeque::new(),
             generation: 0,
             total: world.stats.simple("/nat44-ed/total-sessions").lane(thread.at()),
         }
@@ -331,9 +310,19 @@ impl Flows {
         }
     }
 
-    /// As [`Sessions::next_at`].
-    pub fn next_at(&self, from: u32, budget: &mut usize) -> Result<Option<u32>, u32> {
-        self.table.next_at(from, budget)
+    /// The next session of a walk ([`Sessions::walk`]).
+    pub fn next(&self, place: &mut u32, budget: &mut usize) -> Option<u32> {
+        self.table.walk(place, budget)
+    }
+
+    /// The next client of a back end, of a walk.
+    pub fn next_client(&self, place: &mut u32, budget: &mut usize) -> Option<u32> {
+        self.clients.walk(place, budget)
+    }
+
+    /// Forgets a client of a back end.
+    pub fn forget_client(&mut self, at: u32) {
+        self.clients.remove(at);
     }
 
     /// The back end that a client is held to.
@@ -361,42 +350,6 @@ impl Flows {
         if self.clients.len() < settings.sessions as usize {
             let ticks = seconds.saturating_mul(TICKS).min(u32::MAX - 1);
             self.clients.insert(client, back_end, tick(now), ticks);
-        }
-    }
-
-    /// Adds a walk.
-    pub fn push_job(&mut self, job: Job) {
-        self.jobs.push_back(job);
-    }
-
-    /// Does a slice of the first walks. Returns true if there is more to do.
-    pub fn run_jobs(&mut self) -> bool {
-        let mut budget = SLICE;
-        while let Some(mut job) = self.jobs.pop_front() {
-            loop {
-                match self.next_at(job.from, &mut budget) {
-                    Ok(Some(at)) => {
-                        job.from = at + 1;
-                        (job.each)(self, at);
-                    }
-                    Ok(None) => break,
-                    Err(from) => {
-                        job.from = from;
-                        self.jobs.push_front(job);
-                        return true;
-                    }
-                }
-            }
-        }
-        false
-    }
-
-    /// Forgets all clients of back ends.
-    pub fn forget_clients(&mut self) {
-        let mut from = 0;
-        while let Ok(Some(at)) = self.clients.next_at(from, &mut usize::MAX.clone()) {
-            self.clients.remove(at);
-            from = at + 1;
         }
     }
 }

@@ -2,7 +2,6 @@
 //! The nodes that translate: `nat44-ed-in2out` and its kind.
 
 use crate::engine::{Engine, Outcome, Place, Reason};
-use crate::jobs;
 use crate::packet::Packet;
 use crate::trace::NatTrace;
 use buffer::Buffer;
@@ -146,7 +145,7 @@ pub struct Output;
 
 impl At for In2Out {
     const PLACE: Place = Place::In2Out;
-    const NAMES: [&'static str; 2] = [jobs::NODE, "nat44-ed-in2out-slowpath"];
+    const NAMES: [&'static str; 2] = ["nat44-ed-in2out", "nat44-ed-in2out-slowpath"];
     type To = ToOutside;
 }
 

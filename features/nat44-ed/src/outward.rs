@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets of users to the world that no session is known for.
 
-use crate::engine::{Egress, Outcome, Place, Reason, Work};
+use crate::engine::{Outcome, Place, Reason, Work};
 use crate::flows::{Found, Refused};
 use crate::key::{End, Key};
 use crate::session::{Session, SessionFlags};
+use ::nat::egress::Egress;
 use buffer::{Buffer, Flags};
 use std::net::Ipv4Addr;
 use wire::{Icmp4Type, IpProtocol};
@@ -81,7 +82,7 @@ impl Work<'_, '_> {
     /// True if the packet would leave by an interface to the world, by the table that it came in by
     /// or by one that its users may send to.
     fn leads_outside(&self) -> bool {
-        let egress = |fib: u32| self.engine.egress(fib, self.p.to.addr, self.turn);
+        let egress = |fib: u32| self.engine.routes.egress(fib, self.p.to.addr, self.turn);
         if let Some(routes) = self.settings.routes.get(&self.fib) {
             return routes.iter().any(|fib| matches!(egress(*fib), Egress::By(_)));
         }

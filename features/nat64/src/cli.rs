@@ -6,7 +6,6 @@ use crate::key::End;
 use crate::show;
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
-use nat::timeouts::{Timeout, Timeouts};
 use net::args::{given_interface, interface};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -92,20 +91,6 @@ fn static_bib(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn timeout(w: &World, m: &Matches) -> Result<()> {
-    if m.flag("reset") {
-        return control(w).set_timeouts(w, Timeouts::default());
-    }
-    let mut timeouts = control(w).read(|state| state.timeouts);
-    let names = [
-        ("udp", Timeout::Udp),
-        ("established", Timeout::TcpEstablished),
-        ("transitory", Timeout::TcpTransitory),
-        ("icmp", Timeout::Icmp),
-    ];
-    for (name, of) in names {
-        if let Some(seconds) = m.opt(name)? {
-            timeouts.0[of as usize] = seconds;
-        }
-    }
+    let timeouts = control(w).read(|state| state.timeouts).set_by(m)?;
     control(w).set_timeouts(w, timeouts)
 }

@@ -203,12 +203,10 @@ impl Engine {
         }
     }
 
-    /// Ends sessions whose time has ended, and walks on for control. Returns true if there is more
-    /// to do.
+    /// Ends sessions whose time has ended. Returns true if there are more.
     pub fn tick(&self, (now, turn): (u64, &Turn<'_>)) -> bool {
         let Some(mut flows) = self.flows.of(self.thread, turn) else { return false };
-        let more = flows.expire(now, crate::flows::AT_A_TICK);
-        flows.run_jobs() | more
+        flows.expire(now, crate::flows::AT_A_TICK)
     }
 
     /// The thread that has the sessions of a user's packet, if it is to be translated.

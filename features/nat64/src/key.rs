@@ -1,37 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys of bindings and sessions.
 
+pub use nat::key::{End, has_ports};
 use nat::ports::PortKey;
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tables::{Mixer, SessionKey};
 use wire::IpProtocol;
-
-/// An IPv4 address with a port, or with the identifier of an ICMP query; 0 for protocols without
-/// ports.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct End {
-    /// The address.
-    pub addr: Ipv4Addr,
-    /// The port.
-    pub port: u16,
-}
-
-impl End {
-    /// No address and no port.
-    pub const NONE: Self = Self { addr: Ipv4Addr::UNSPECIFIED, port: 0 };
-
-    /// Returns the end of an address and a port.
-    pub const fn new(addr: Ipv4Addr, port: u16) -> Self {
-        Self { addr, port }
-    }
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.addr, self.port)
-    }
-}
 
 /// A user's address with a port, in a table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -154,12 +128,6 @@ impl SessionKey for Host {
     fn mix(&self, mixer: Mixer) -> Mixer {
         mixer.add_bytes(&self.addr.octets()).add(self.fib.into())
     }
-}
-
-/// Returns true for a protocol with ports, or with identifiers that stand in for them.
-#[inline(always)]
-pub fn has_ports(protocol: IpProtocol) -> bool {
-    matches!(protocol, IpProtocol::TCP | IpProtocol::UDP | IpProtocol::ICMP)
 }
 
 /// The name of a protocol.

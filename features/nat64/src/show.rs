@@ -199,16 +199,5 @@ pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
 
 /// `show nat64 timeouts`.
 pub fn timeouts(w: &World, _: &Matches) -> Result<Output> {
-    let [udp, established, transitory, icmp] = control(w).read(|state| state.timeouts).0;
-    let text = format!(
-        "udp timeout: {udp}sec\ntcp-established timeout: {established}sec\n\
-         tcp-transitory timeout: {transitory}sec\nicmp timeout: {icmp}sec\n"
-    );
-    let value = json!({
-        "udp": udp,
-        "tcp_established": established,
-        "tcp_transitory": transitory,
-        "icmp": icmp,
-    });
-    Ok(Output::both(text, value))
+    Ok(control(w).read(|state| state.timeouts).show('-'))
 }

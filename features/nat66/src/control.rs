@@ -77,7 +77,7 @@ fn source(world: &World) -> Source {
 }
 
 impl Control {
-    /// Looks at the state.
+    /// Reads the state.
     pub fn read<R>(&self, f: impl FnOnce(&State) -> R) -> R {
         f(&self.0.lock().expect("no panic inside"))
     }

@@ -81,7 +81,7 @@ impl Control {
         result
     }
 
-    /// Looks at the state.
+    /// Reads the state.
     pub fn read<R>(&self, f: impl FnOnce(&State) -> R) -> R {
         f(&self.0.lock().expect("no panic inside"))
     }

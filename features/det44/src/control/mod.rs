@@ -105,7 +105,7 @@ impl Control {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Looks at the state.
+    /// Reads the state.
     pub fn read<R>(&self, f: impl FnOnce(&State) -> R) -> R {
         f(&self.state())
     }

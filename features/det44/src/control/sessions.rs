@@ -44,7 +44,7 @@ fn row(flows: &Flows, at: u32, now: u64) -> Option<Row> {
 
 /// Ends the sessions that `gone` is true of.
 pub fn purge(world: &World, gone: impl Fn(&[Key; 2], &Session) -> bool + Send + Sync + 'static) {
-    let _: Walk<()> = walk(world, move |flows: &mut Flows, at, ()| {
+    let _: Walk<()> = walk(world, Flows::next, move |flows: &mut Flows, at, ()| {
         if flows.get(at).is_some_and(|(keys, session)| gone(keys, session)) {
             flows.remove(at);
         }
@@ -54,14 +54,15 @@ pub fn purge(world: &World, gone: impl Fn(&[Key; 2], &Session) -> bool + Send + 
 /// Gives all sessions the timeouts of the settings.
 pub fn retime(world: &World) {
     let timeouts = world.get::<Det>().timeouts();
-    let _: Walk<()> = walk(world, move |flows: &mut Flows, at, ()| flows.retime(at, &timeouts));
+    let _: Walk<()> =
+        walk(world, Flows::next, move |flows: &mut Flows, at, ()| flows.retime(at, &timeouts));
 }
 
 impl Control {
     /// All sessions, by thread.
     pub fn sessions(world: &World) -> Walk<Vec<Row>> {
         let clock = world.clock.clone();
-        walk(world, move |flows: &mut Flows, at, rows: &mut Vec<Row>| {
+        walk(world, Flows::next, move |flows: &mut Flows, at, rows: &mut Vec<Row>| {
             rows.extend(row(flows, at, clock.now()));
         })
     }

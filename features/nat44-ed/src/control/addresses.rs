@@ -104,7 +104,7 @@ impl State {
         };
         let address = pool.remove(at);
         if let Some(vrf) = address.vrf {
-            self.release_table(vrf);
+            self.held.release(vrf);
         }
         if twice {
             sessions::purge(world, move |keys, session| {

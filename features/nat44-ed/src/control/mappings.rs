@@ -289,7 +289,7 @@ impl Control {
                 }
                 (false, Some(at)) => {
                     mapping.locals.remove(at);
-                    state.release_table(host.vrf);
+                    state.held.release(host.vrf);
                     let end = host.end;
                     sessions::purge(world, move |keys, session| {
                         session.flags.contains(SessionFlags::STATIC)
@@ -402,7 +402,7 @@ impl State {
     fn remove_number(&mut self, world: &World, number: u32) {
         self.withdraw_mapping(world, number);
         let Some(mapping) = self.statics.remove(number) else { return };
-        mapping.locals.iter().for_each(|local| self.release_table(local.vrf));
+        mapping.locals.iter().for_each(|local| self.held.release(local.vrf));
     }
 
     /// Gives the mappings of an interface its present first address.

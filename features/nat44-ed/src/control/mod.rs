@@ -18,6 +18,7 @@ use cli::{Error, Result, retval};
 use graph::{Deleted, Shared, SwIfIndex, World};
 use mappings::Statics;
 use nat::exposed::Exposed;
+use nat::held::{Held, let_go};
 use nat::workers::Workers;
 use net::{Addresses, DeletedTable, Fib, IfEvent, Interfaces, Source, Sources, TableIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,11 +56,7 @@ pub struct State {
     /// Sessions at most, by the id of the users' table.
     pub limits: BTreeMap<u32, u32>,
     exposed: Exposed,
-    /// Tables that are kept, by id, with the number of uses.
-    held: BTreeMap<u32, usize>,
-    /// Tables that are let go once the state isn't locked: what is told that a table goes looks at
-    /// the state.
-    released: Vec<u32>,
+    held: Held,
 }
 
 /// See [`State`].
@@ -99,7 +96,7 @@ impl Control {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Looks at the state.
+    /// Reads the state.
     pub fn read<R>(&self, f: impl FnOnce(&State) -> R) -> R {
         f(&self.state())
     }
@@ -144,12 +141,9 @@ impl Control {
 /// Publishes a state that has changed, and lets tables go.
 fn finish(world: &World, mut state: MutexGuard<'_, State>) {
     state.publish(world);
-    let released = std::mem::take(&mut state.released);
-    let unused: Vec<_> = released.into_iter().filter(|id| !state.held.contains_key(id)).collect();
+    let released = state.held.take_released();
     drop(state);
-    for id in unused {
-        let _ = world.get::<Fib<Ip4>>().delete_table(world, id, source(world));
-    }
+    let_go::<Ip4>(world, released, source(world));
 }
 
 /// The source of this feature's routes and tables.
@@ -171,27 +165,7 @@ impl State {
 
     /// Takes a reference on a table, which is made if it isn't there; returns its index.
     fn hold_table(&mut self, world: &World, id: u32) -> Result<u32> {
-        let fib = world.get::<Fib<Ip4>>();
-        if id == 0 {
-            return Ok(TableIndex::DEFAULT.0);
-        }
-        let uses = self.held.entry(id).or_default();
-        let index = match *uses {
-            0 => fib.add_table(world, id, "", source(world))?,
-            _ => fib.find_table(id)?,
-        };
-        *uses += 1;
-        Ok(index.0)
-    }
-
-    /// Gives a reference on a table back.
-    fn release_table(&mut self, id: u32) {
-        let Some(uses) = self.held.get_mut(&id) else { return };
-        *uses -= 1;
-        if *uses == 0 {
-            self.held.remove(&id);
-            self.released.push(id);
-        }
+        self.held.hold::<Ip4>(world, id, source(world))
     }
 
     /// The threads that have sessions.

@@ -213,8 +213,8 @@ impl Control {
                 return Ok(());
             }
             let Some(routes) = state.tables.remove(&table) else { return Err(no_table(table)) };
-            routes.into_iter().for_each(|vrf| state.release_table(vrf));
-            state.release_table(table);
+            routes.into_iter().for_each(|vrf| state.held.release(vrf));
+            state.held.release(table);
             Ok(())
         })
     }
@@ -238,7 +238,7 @@ impl Control {
             if add {
                 state.hold_table(world, vrf)?;
             } else {
-                state.release_table(vrf);
+                state.held.release(vrf);
             }
             let routes = state.tables.entry(table).or_default();
             _ = if add { routes.insert(vrf) } else { routes.remove(&vrf) };
@@ -264,9 +264,10 @@ impl State {
         }
         self.statics.clear(&world.get::<Nat>().mappings);
         self.exposed.clear();
-        let released = std::mem::take(&mut self.held).into_keys().collect();
+        let mut held = std::mem::take(&mut self.held);
+        held.release_all();
         let frame_queue = self.frame_queue;
-        *self = Self { frame_queue, released, ..Self::default() };
+        *self = Self { frame_queue, held, ..Self::default() };
         Ok(())
     }
 }

@@ -2,14 +2,14 @@
 //! Sessions, for control: each thread looks at its own.
 
 use super::{Control, error};
-use crate::flows::{AllFlows, Flows};
-use crate::jobs::{Walk, walk};
+use crate::flows::Flows;
 use crate::key::{End, Key, User};
 use crate::session::{Ends, Session};
 use crate::settings::Timeout;
 use crate::state::Nat;
 use cli::{Result, retval};
-use graph::{Replies, World};
+use graph::World;
+use nat::walk::{Walk, in_parts, walk};
 use net::Fib;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -67,6 +67,23 @@ pub struct SessionName {
     pub external: Option<End>,
 }
 
+impl SessionName {
+    /// The key of the only session that it names, if it has the host of the world. The table has
+    /// this index.
+    fn key(&self, fib: u32) -> Option<Key> {
+        let external = self.external?;
+        let (from, to) = if self.inside { (self.end, external) } else { (external, self.end) };
+        Some(Key::new(from, to, fib, self.protocol))
+    }
+
+    /// True if its end is one of the session with these keys.
+    fn has_end_of(&self, keys: &[Key; 2], fib: u32) -> bool {
+        let (end, key) =
+            if self.inside { (keys[0].from(), &keys[0]) } else { (keys[1].to(), &keys[1]) };
+        (end, key.protocol(), key.fib()) == (self.end, self.protocol, fib)
+    }
+}
+
 fn row(flows: &Flows, at: u32, now: u64) -> Option<Row> {
     let (keys, session) = flows.get(at)?;
     let (left, last) = flows.times(at, now);
@@ -75,7 +92,7 @@ fn row(flows: &Flows, at: u32, now: u64) -> Option<Row> {
 
 /// Ends the sessions that `gone` is true of.
 pub fn purge(world: &World, gone: impl Fn(&[Key; 2], &Session) -> bool + Send + Sync + 'static) {
-    let _: Walk<()> = walk(world, move |flows, at, ()| {
+    let _: Walk<()> = walk(world, Flows::next, move |flows: &mut Flows, at, ()| {
         if flows.get(at).is_some_and(|(keys, session)| gone(keys, session)) {
             flows.remove(at);
         }
@@ -85,17 +102,14 @@ pub fn purge(world: &World, gone: impl Fn(&[Key; 2], &Session) -> bool + Send + 
 /// Gives all sessions the timeouts of the settings.
 pub fn retime(world: &World) {
     let timeouts = world.get::<Nat>().read(|settings| settings.timeouts);
-    let _: Walk<()> = walk(world, move |flows, at, ()| flows.retime(at, timeouts));
+    let each = move |flows: &mut Flows, at, (): &mut ()| flows.retime(at, timeouts);
+    let _ = walk(world, Flows::next, each);
 }
 
 /// Forgets the clients of all back ends.
 pub fn forget_clients(world: &World) {
-    let all = world.get::<AllFlows>();
-    world.on_threads(move |rt| {
-        if let Some(mut flows) = all.of(rt.thread(), &rt.reading()) {
-            flows.forget_clients();
-        }
-    });
+    let each = |flows: &mut Flows, at, (): &mut ()| flows.forget_client(at);
+    let _ = walk(world, Flows::next_client, each);
 }
 
 impl Control {
@@ -105,7 +119,7 @@ impl Control {
         wanted: impl Fn(&[Key; 2]) -> bool + Send + Sync + 'static,
     ) -> Walk<Vec<Row>> {
         let clock = world.clock.clone();
-        walk(world, move |flows, at, rows: &mut Vec<Row>| {
+        walk(world, Flows::next, move |flows: &mut Flows, at, rows: &mut Vec<Row>| {
             if flows.get(at).is_some_and(|(keys, _)| wanted(keys)) {
                 rows.extend(row(flows, at, clock.now()));
             }
@@ -120,7 +134,7 @@ impl Control {
 
     /// The users, each with its dynamic and static sessions.
     pub fn users(world: &World) -> Walk<BTreeMap<User, [u32; 2]>> {
-        walk(world, |flows, at, users: &mut BTreeMap<User, [u32; 2]>| {
+        walk(world, Flows::next, |flows: &mut Flows, at, users: &mut BTreeMap<User, [u32; 2]>| {
             let Some((keys, session)) = flows.get(at) else { return };
             let is_static = session.flags.contains(crate::session::SessionFlags::STATIC);
             users.entry(keys[0].sender()).or_default()[usize::from(is_static)] += 1;
@@ -132,7 +146,7 @@ impl Control {
         world: &World,
         gone: impl Fn(&[Key; 2]) -> bool + Send + Sync + 'static,
     ) -> Walk<u32> {
-        walk(world, move |flows, at, n: &mut u32| {
+        walk(world, Flows::next, move |flows: &mut Flows, at, n: &mut u32| {
             if flows.get(at).is_some_and(|(keys, _)| gone(keys)) {
                 *n += u32::from(flows.remove(at).is_some());
             }
@@ -143,14 +157,20 @@ impl Control {
     ///
     /// # Errors
     /// The feature is disabled (−126); no such table (−3).
-    pub fn delete_session(&self, world: &World, name: SessionName) -> Result<Replies<u32>> {
+    pub fn delete_session(&self, world: &World, name: SessionName) -> Result<Walk<u32>> {
         self.read(|state| state.check())?;
         let fib = world.get::<Fib<Ip4>>().find_table(name.vrf)?.0;
-        let all = world.get::<AllFlows>();
-        Ok(world.query(move |rt| {
-            let (thread, turn) = (rt.thread(), rt.reading());
-            let Some(mut flows) = all.of(thread, &turn) else { return 0 };
-            flows.remove_named(&name, fib)
+        if let Some(key) = name.key(fib) {
+            return Ok(in_parts(world, move |flows: &mut Flows, place, n: &mut u32| {
+                let at = flows.at(&key);
+                *n += u32::from(at.is_some_and(|at| flows.remove(at).is_some()));
+                *place = u32::MAX;
+            }));
+        }
+        Ok(walk(world, Flows::next, move |flows: &mut Flows, at, n: &mut u32| {
+            if flows.get(at).is_some_and(|(keys, _)| name.has_end_of(keys, fib)) {
+                *n += u32::from(flows.remove(at).is_some());
+            }
         }))
     }
 }
@@ -159,30 +179,9 @@ impl Control {
 ///
 /// # Errors
 /// Nothing was deleted (−6).
-pub fn named_ends(ended: Vec<Option<u32>>) -> Result<()> {
-    match ended.into_iter().flatten().sum::<u32>() {
+pub fn named_ends(ended: Vec<u32>) -> Result<()> {
+    match ended.into_iter().sum::<u32>() {
         0 => Err(error(retval::NO_SUCH_ENTRY, "there is no such session")),
         _ => Ok(()),
-    }
-}
-
-impl Flows {
-    /// Ends the session of a name. Without the host of the world, all that have the end.
-    fn remove_named(&mut self, name: &SessionName, fib: u32) -> u32 {
-        if let Some(external) = name.external {
-            let (from, to) = if name.inside { (name.end, external) } else { (external, name.end) };
-            let at = self.at(&Key::new(from, to, fib, name.protocol));
-            return at.map_or(0, |at| self.remove(at).is_some().into());
-        }
-        let (mut from, mut n) = (0, 0);
-        while let Ok(Some(at)) = self.next_at(from, &mut usize::MAX.clone()) {
-            from = at + 1;
-            let Some((keys, _)) = self.get(at) else { continue };
-            let (end, key) =
-                if name.inside { (keys[0].from(), &keys[0]) } else { (keys[1].to(), &keys[1]) };
-            let same = (end, key.protocol(), key.fib()) == (name.end, name.protocol, fib);
-            n += u32::from(same && self.remove(at).is_some());
-        }
-        n
     }
 }

@@ -9,6 +9,7 @@
 use super::{Flows, GIVE_BACK, Refused, STALE};
 use crate::key::{Key, User};
 use crate::settings::{Settings, Timeout};
+use ::nat::ports::PortKey as _;
 use tables::{AgeList, SHARES, Share, Shares};
 
 /// Lists of sessions whose time hasn't ended: two for each share.
@@ -148,9 +149,8 @@ impl Flows {
             let sessions = self.table.iter(of_share(list.0, list.1));
             lists.extend(sessions.map(|(at, ..)| (at, list)));
         }
-        let (mut from, mut stale) = (0, 0);
-        while let Ok(Some(at)) = self.next_at(from, &mut usize::MAX.clone()) {
-            from = at + 1;
+        let (mut place, mut stale) = (0, 0);
+        while let Some(at) = self.next(&mut place, &mut usize::MAX.clone()) {
             let (keys, session) = self.get(at).expect("it is there");
             let table = tables.entry(keys[0].fib()).or_default();
             table.0 += 1;

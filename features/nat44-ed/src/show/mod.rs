@@ -240,19 +240,7 @@ pub fn vrf_tables(w: &World, _: &Matches) -> Result<Output> {
 
 /// `show nat timeouts`.
 pub fn timeouts(w: &World, _: &Matches) -> Result<Output> {
-    let timeouts = control(w).read(|state| state.timeouts);
-    let [udp, established, transitory, icmp] = timeouts.0;
-    let text = format!(
-        "udp timeout: {udp}sec\ntcp-established timeout: {established}sec\n\
-         tcp-transitory timeout: {transitory}sec\nicmp timeout: {icmp}sec\n"
-    );
-    let value = json!({
-        "udp": udp,
-        "tcp_established": established,
-        "tcp_transitory": transitory,
-        "icmp": icmp,
-    });
-    Ok(Output::both(text, value))
+    Ok(control(w).read(|state| state.timeouts).show('-'))
 }
 
 /// `show nat mss-clamping`.

@@ -132,7 +132,7 @@ impl Control {
         let finish = move |done: Done| {
             let mut state = control.state();
             if done != Some(Ok(())) || state.epoch != epoch || state.enabled.is_none() {
-                state.release_table(name.vrf);
+                state.held.release(name.vrf);
                 return Err(match done {
                     Some(Err(Refused::Exists)) => {
                         error(retval::VALUE_EXIST, format!("{} has a binding", text(&name)))
@@ -162,7 +162,7 @@ impl Control {
                 return Err(error(retval::NO_SUCH_ENTRY, why));
             }
             state.statics.remove(&name);
-            state.release_table(name.vrf);
+            state.held.release(name.vrf);
             Ok(state.published())
         })?;
         world.get::<Nat>().publish_statics(statics);

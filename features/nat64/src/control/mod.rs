@@ -19,6 +19,7 @@ use crate::state::Nat;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Shared, SwIfIndex, World};
 use nat::exposed::Exposed;
+use nat::held::{Held, let_go};
 use nat::timeouts::Timeouts;
 use nat::workers::Workers;
 use net::{Addresses, DeletedTable, Fib, IfEvent, Interfaces, Source, Sources};
@@ -49,11 +50,7 @@ pub struct State {
     /// Another number each time that the feature is enabled.
     epoch: u64,
     exposed: Exposed,
-    /// Tables that are kept, by id, with the number of uses.
-    held: BTreeMap<u32, usize>,
-    /// Tables that are let go once the state isn't locked: what is told that a table goes looks at
-    /// the state.
-    released: Vec<u32>,
+    held: Held,
 }
 
 /// Bits of [`State::roles`].
@@ -102,7 +99,7 @@ impl Control {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Looks at the state.
+    /// Reads the state.
     pub fn read<R>(&self, f: impl FnOnce(&State) -> R) -> R {
         f(&self.state())
     }
@@ -144,12 +141,9 @@ impl Control {
 /// Publishes a state that has changed, and lets tables go.
 fn finish(world: &World, mut state: MutexGuard<'_, State>) {
     state.publish(world);
-    let released = std::mem::take(&mut state.released);
-    let unused: Vec<_> = released.into_iter().filter(|id| !state.held.contains_key(id)).collect();
+    let released = state.held.take_released();
     drop(state);
-    for id in unused {
-        let _ = world.get::<Fib<Ip6>>().delete_table(world, id, source(world));
-    }
+    let_go::<Ip6>(world, released, source(world));
 }
 
 /// The source of this feature's routes and tables.
@@ -168,27 +162,7 @@ impl State {
 
     /// Takes a reference on a table of users, which is made if it isn't there; returns its index.
     fn hold_table(&mut self, world: &World, id: u32) -> Result<u32> {
-        let fib = world.get::<Fib<Ip6>>();
-        if id == 0 {
-            return Ok(net::TableIndex::DEFAULT.0);
-        }
-        let uses = self.held.entry(id).or_default();
-        let index = match *uses {
-            0 => fib.add_table(world, id, "", source(world))?,
-            _ => fib.find_table(id)?,
-        };
-        *uses += 1;
-        Ok(index.0)
-    }
-
-    /// Gives a reference on a table back.
-    fn release_table(&mut self, id: u32) {
-        let Some(uses) = self.held.get_mut(&id) else { return };
-        *uses -= 1;
-        if *uses == 0 {
-            self.held.remove(&id);
-            self.released.push(id);
-        }
+        self.held.hold::<Ip6>(world, id, source(world))
     }
 
     /// The threads that have sessions.

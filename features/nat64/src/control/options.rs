@@ -84,8 +84,9 @@ impl State {
         for prefix in std::mem::take(&mut self.prefixes) {
             self.route_prefix(world, prefix, false)?;
         }
-        let released = std::mem::take(&mut self.held).into_keys().collect();
-        *self = Self { epoch: self.epoch, released, ..Self::default() };
+        let mut held = std::mem::take(&mut self.held);
+        held.release_all();
+        *self = Self { epoch: self.epoch, held, ..Self::default() };
         Ok(())
     }
 }

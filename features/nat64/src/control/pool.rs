@@ -109,7 +109,7 @@ impl State {
         };
         let address = self.pool.remove(at);
         if let Some(vrf) = address.vrf {
-            self.release_table(vrf);
+            self.held.release(vrf);
         }
         self.exposed.conceal((world, source(world)), addr);
         walks::purge(world, move |keys, binding| !binding.fixed && keys[1].end().addr == addr);

@@ -50,7 +50,7 @@ impl Control {
             if let Some(old) = old {
                 state.route_prefix(world, (vrf, old), false)?;
                 state.prefixes.remove(&vrf);
-                state.release_table(vrf);
+                state.held.release(vrf);
             }
             if add {
                 state.hold_table(world, vrf)?;

@@ -2,14 +2,12 @@
 //! Bindings and sessions, for control: each thread looks at its own.
 
 use super::Control;
-use crate::flows::{AllFlows, Flows, Job, Part};
+use crate::flows::{Flows, SESSION};
 use crate::key::Key;
-use crate::nodes::NODE;
 use crate::session::{Binding, Session};
 use graph::World;
 use nat::timeouts::Timeouts;
-use nat::walk::Walk;
-use std::sync::Arc;
+use nat::walk::{Walk, walk};
 use wire::IpProtocol;
 
 /// A binding as it is shown.
@@ -32,48 +30,28 @@ pub struct SessionRow {
     pub left: u64,
 }
 
-/// Walks over a table of all threads: `each` is called for each entry, on its thread, with the
-/// thread's result.
-fn walk<T: Default + Send + 'static>(
-    world: &World,
-    part: Part,
-    each: impl Fn(&mut Flows, u32, &mut T) + Send + Sync + 'static,
-) -> Walk<T> {
-    let (all, node) = (world.get::<AllFlows>(), world.node(NODE));
-    let each = Arc::new(each);
-    Walk::start(world, move |rt, thread, mine| {
-        let each = each.clone();
-        let job = Job::new(part, move |flows, at| {
-            each(flows, at, &mut mine.lock().expect("no panic inside"));
-        });
-        match all.of(thread, &rt.reading()) {
-            Some(mut flows) => flows.push_job(job),
-            None => return,
-        }
-        if let Some(node) = node {
-            rt.tick_soon(node);
-        }
-    })
-}
-
 /// Ends the bindings that `gone` is true of, and then their sessions.
 pub fn purge(world: &World, gone: impl Fn(&[Key; 2], &Binding) -> bool + Send + Sync + 'static) {
-    let _: Walk<()> = walk(world, Part::Bindings, move |flows, at, ()| {
-        if flows.get_binding(at).is_some_and(|(keys, binding)| gone(keys, binding)) {
+    let _: Walk<()> = walk(world, Flows::next_of_both, move |flows: &mut Flows, at, ()| {
+        if at & SESSION != 0 {
+            flows.remove_unbound(at & !SESSION);
+        } else if flows.get_binding(at).is_some_and(|(keys, binding)| gone(keys, binding)) {
             flows.unbind(at);
         }
     });
-    sweep(world);
 }
 
 /// Removes sessions whose binding is gone.
 pub fn sweep(world: &World) {
-    let _: Walk<()> = walk(world, Part::Sessions, |flows, at, ()| flows.remove_unbound(at));
+    let _: Walk<()> =
+        walk(world, Flows::next_session, |flows: &mut Flows, at, ()| flows.remove_unbound(at));
 }
 
 /// Gives all sessions these timeouts.
 pub fn retime(world: &World, timeouts: Timeouts) {
-    let _: Walk<()> = walk(world, Part::Sessions, move |flows, at, ()| flows.retime(at, timeouts));
+    let _: Walk<()> = walk(world, Flows::next_session, move |flows: &mut Flows, at, ()| {
+        flows.retime(at, timeouts)
+    });
 }
 
 /// True if `protocol` is the wanted one; `None` is any.
@@ -97,22 +75,30 @@ pub enum Protocols {
 impl Control {
     /// The bindings of some protocols, by thread.
     pub fn bindings(world: &World, wanted: Option<Protocols>) -> Walk<Vec<BindingRow>> {
-        walk(world, Part::Bindings, move |flows, at, rows: &mut Vec<BindingRow>| {
-            let Some((keys, binding)) = flows.get_binding(at) else { return };
-            if is_wanted(wanted, keys[0].protocol()) {
-                rows.push(BindingRow { keys: *keys, binding: *binding });
-            }
-        })
+        walk(
+            world,
+            Flows::next_binding,
+            move |flows: &mut Flows, at, rows: &mut Vec<BindingRow>| {
+                let Some((keys, binding)) = flows.get_binding(at) else { return };
+                if is_wanted(wanted, keys[0].protocol()) {
+                    rows.push(BindingRow { keys: *keys, binding: *binding });
+                }
+            },
+        )
     }
 
     /// The sessions of some protocols, by thread.
     pub fn sessions(world: &World, wanted: Option<Protocols>) -> Walk<Vec<SessionRow>> {
         let clock = world.clock.clone();
-        walk(world, Part::Sessions, move |flows, at, rows: &mut Vec<SessionRow>| {
-            let Some((keys, session, left)) = flows.shown(at, clock.now()) else { return };
-            if is_wanted(wanted, keys[0].protocol()) {
-                rows.push(SessionRow { keys: *keys, session: *session, left });
-            }
-        })
+        walk(
+            world,
+            Flows::next_session,
+            move |flows: &mut Flows, at, rows: &mut Vec<SessionRow>| {
+                let Some((keys, session, left)) = flows.shown(at, clock.now()) else { return };
+                if is_wanted(wanted, keys[0].protocol()) {
+                    rows.push(SessionRow { keys: *keys, session: *session, left });
+                }
+            },
+        )
     }
 }

@@ -5,7 +5,7 @@ use super::{Flows, HostState, OF_BINDINGS, Refused, all_of, of_kind};
 use crate::key::{End, Host, Key, User, has_ports};
 use crate::session::{Binding, INWARD, OUTWARD, kind};
 use crate::settings::{PoolAddress, Settings, Statics};
-use nat::ports::PortKey;
+use nat::ports::{PortKey, Use};
 use nat::timeouts::FIRST_PORT;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tables::{Share, Shares};
@@ -115,7 +115,9 @@ impl Flows {
                 return None;
             }
             let bindings = &self.bindings;
-            let port = self.ports.choose(None, key, |port| bindings.find(&key(port)).is_none())?;
+            // Shares are of bindings here, whatever port they have.
+            let look = |port| bindings.find(&key(port)).map_or(Use::Free, |_| Use::Mapped);
+            let port = self.ports.choose(None, key, look)?;
             return Some(End::new(of.addr, port));
         }
         let is_free = statics.thread(&key(0)).is_none() && of.claims.claim(protocol, self.thread);
@@ -161,7 +163,7 @@ impl Flows {
         self.shares[kind].add(share);
         self.shares[OF_BINDINGS].add(share);
         self.n[kind] += 1;
-        self.ports.note(&keys[INWARD], false);
+        self.ports.note(&keys[INWARD], Use::Mapped);
         if u32::from(end.port) >= FIRST_PORT {
             *self.used.entry(keys[INWARD].without_port()).or_default() += 1;
         }
@@ -204,7 +206,7 @@ impl Flows {
         self.shares[kind].remove(binding.share);
         self.shares[OF_BINDINGS].remove(binding.share);
         self.n[kind] -= 1;
-        self.ports.note(&keys[INWARD], true);
+        self.ports.note(&keys[INWARD], Use::Free);
         if u32::from(keys[INWARD].end().port) >= FIRST_PORT {
             let of = keys[INWARD].without_port();
             let left = self.used.get(&of).map_or(0, |used| used - 1);

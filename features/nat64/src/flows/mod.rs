@@ -15,7 +15,7 @@ use graph::{PerThread, ThreadIndex, ThreadState, World};
 use nat::ports::Ports;
 use nat::timeouts::{Timeouts, tick};
 use stats::Lane;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use tables::{AgeList, Mixer, SHARES, Sessions, Share, Shares};
@@ -24,9 +24,6 @@ use wire::TcpFlags;
 /// Timers that fire at most in one tick of the node, and for one packet without a session.
 pub const AT_A_TICK: usize = 4096;
 const AT_ONCE: usize = 8;
-/// Entries of a table that are looked at in one slice of a walk.
-const SLICE: usize = 2048;
-
 /// The list of bindings of a share, and that of its bindings of a kind of protocol.
 const fn all_of(share: Share) -> AgeList {
     AgeList::new(0, share as u32)
@@ -51,30 +48,8 @@ pub enum Refused {
     Taken,
 }
 
-/// The table that a walk looks at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// The bindings.
-    Bindings,
-    /// The sessions.
-    Sessions,
-}
-
-type Each = Box<dyn FnMut(&mut Flows, u32) + Send>;
-
-/// A walk over a table of a thread.
-pub struct Job {
-    part: Part,
-    from: u32,
-    each: Each,
-}
-
-impl Job {
-    /// Calls `each` for every entry.
-    pub fn new(part: Part, each: impl FnMut(&mut Flows, u32) + Send + 'static) -> Self {
-        Self { part, from: 0, each: Box::new(each) }
-    }
-}
+/// Mark of a session in [`Flows::next_of_both`]; no table has so many entries.
+pub const SESSION: u32 = 1 << 31;
 
 /// The state of a user, common to all its bindings.
 #[derive(Clone, Copy, Default)]
@@ -100,8 +75,6 @@ pub struct Flows {
     used: HashMap<Key, u32>,
     /// Addresses that bindings without ports have for themselves.
     claimed: HashMap<Key, Arc<Claims>>,
-    /// Walks that control wants, in order.
-    jobs: VecDeque<Job>,
     generation: u32,
     thread: u16,
     gauges: [Lane; 2],
@@ -124,7 +97,6 @@ impl Flows {
             ports: Ports::new(seed(4)),
             used: HashMap::new(),
             claimed: HashMap::new(),
-            jobs: VecDeque::new(),
             generation: 0,
             thread: thread.0,
             gauges: world.get::<Counters>().gauges(thread),
@@ -316,35 +288,30 @@ impl Flows {
         }
     }
 
-    /// Adds a walk.
-    pub fn push_job(&mut self, job: Job) {
-        self.jobs.push_back(job);
+    /// The next binding of a walk ([`Sessions::walk`]).
+    pub fn next_binding(&self, place: &mut u32, budget: &mut usize) -> Option<u32> {
+        self.bindings.walk(place, budget)
     }
 
-    /// Does a slice of the first walks. Returns true if there is more to do.
-    pub fn run_jobs(&mut self) -> bool {
-        let mut budget = SLICE;
-        while let Some(mut job) = self.jobs.pop_front() {
-            loop {
-                let next = match job.part {
-                    Part::Bindings => self.bindings.next_at(job.from, &mut budget),
-                    Part::Sessions => self.sessions.next_at(job.from, &mut budget),
-                };
-                match next {
-                    Ok(Some(at)) => {
-                        job.from = at + 1;
-                        (job.each)(self, at);
-                    }
-                    Ok(None) => break,
-                    Err(from) => {
-                        job.from = from;
-                        self.jobs.push_front(job);
-                        return true;
-                    }
-                }
+    /// The next session of a walk.
+    pub fn next_session(&self, place: &mut u32, budget: &mut usize) -> Option<u32> {
+        self.sessions.walk(place, budget)
+    }
+
+    /// The next binding of a walk, and behind all bindings the next session, whose index has
+    /// [`SESSION`] set.
+    pub fn next_of_both(&self, place: &mut u32, budget: &mut usize) -> Option<u32> {
+        if *place & SESSION == 0 {
+            let found = self.next_binding(place, budget);
+            if found.is_some() || *place != u32::MAX {
+                return found;
             }
+            *place = SESSION;
         }
-        false
+        let mut at = *place & !SESSION;
+        let found = self.next_session(&mut at, budget);
+        *place = at | SESSION;
+        found.map(|at| at | SESSION)
     }
 }
 
