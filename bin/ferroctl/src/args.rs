@@ -10,6 +10,7 @@ pub const USAGE: &str = "usage: ferroctl [-s SOCKET] [-j] [COMMAND...]";
 const HELP: &str = "\
 usage: ferroctl [-s SOCKET] [-j] [COMMAND...]
        ferroctl [-s SOCKET] [-j] apply -f FILE [--plan | --confirmed MINUTES]
+       ferroctl [-s SOCKET] [-j] doctor
 
 Runs COMMAND in the Ferrovia daemon. Without COMMAND: reads a script from standard input, checks all of it and runs it;
 on a terminal, starts a conversation with history, Tab and `?'.
@@ -25,8 +26,12 @@ on a terminal, starts a conversation with history, Tab and `?'.
   --plan               only show the lines
   --confirmed MINUTES  go back to the last saved version unless `commit' follows in time
 
+`doctor' looks at this machine and the daemon on it: huge pages, cores, interrupts, offloads, capabilities. It says what
+would help, and by which command; it changes nothing.
+
 Exit status: 0 all went well, 1 a command failed, 2 wrong arguments, 3 no daemon; of `apply': 0 nothing differed,
-2 something was changed or would be, 1 nothing was changed because of an error, 3 no daemon.
+2 something was changed or would be, 1 nothing was changed because of an error, 3 no daemon;
+of `doctor': 0 nothing to mend, 1 something is.
 ";
 
 /// The action that the arguments ask for.
@@ -35,6 +40,8 @@ pub enum Action {
     Run(Args),
     /// Make a file the configuration in force, by these arguments.
     Apply(Args, Vec<String>),
+    /// Look at the machine, with these arguments.
+    Doctor(Args, Vec<String>),
     /// Print this and leave.
     Say(String),
     /// Print what the last word of a line can be, for completion in a shell.
@@ -98,9 +105,15 @@ impl Args {
         if let Some(line) = complete {
             return Ok(Action::Complete { socket, line });
         }
-        if verb && words.first().is_some_and(|word| word == "apply") {
+        let own = if verb { words.first().map(String::as_str) } else { None };
+        let action = match own {
+            Some("apply") => Some(Action::Apply as fn(Self, Vec<String>) -> Action),
+            Some("doctor") => Some(Action::Doctor as fn(Self, Vec<String>) -> Action),
+            _ => None,
+        };
+        if let Some(action) = action {
             words.remove(0);
-            return Ok(Action::Apply(Self { socket, json, command: String::new() }, words));
+            return Ok(action(Self { socket, json, command: String::new() }, words));
         }
         Ok(Action::Run(Self { socket, json, command: words.join(" ") }))
     }
@@ -151,6 +164,8 @@ mod tests {
         let words = vec!["-f".into(), "x".into()];
         assert_eq!(parse(&["-s", "/x", "-j", "apply", "-f", "x"]), Ok(Action::Apply(apply, words)));
         assert_eq!(parse(&["-s", "/x", "--", "apply", "x"]), run("/x", false, "apply x"));
+        let doctor = Args { socket: "/x".into(), json: false, command: String::new() };
+        assert_eq!(parse(&["-s", "/x", "doctor"]), Ok(Action::Doctor(doctor, Vec::new())));
         assert!(parse(&["-s"]).is_err());
         assert!(parse(&["-x"]).is_err());
         assert!(matches!(parse(&["-h"]), Ok(Action::Say(_))));

@@ -5,6 +5,7 @@
 mod apply;
 mod args;
 mod client;
+mod doctor;
 mod interactive;
 mod keyboard;
 mod screen;
@@ -44,6 +45,7 @@ pub fn main() -> ExitCode {
                 }
             };
         }
+        Ok(Action::Doctor(args, words)) => return doctor::run(&args, &words).into(),
         Ok(Action::Complete { socket, line }) => {
             // Without a daemon there is nothing to offer, and a message would stand in the line
             // that is typed. The shell waits meanwhile, and ^C doesn't end that: a
