@@ -182,20 +182,21 @@ fn same_bytes_same_counters_with_features() {
         let [few, all] = pair.through(node);
         assert!(few < all * 3 / 4, "{few} of {all} packets visited {node}");
     }
-    // Denied packets, and those that make sessions, visit the nodes of features.
-    for node in ["acl-plugin-out-ip4-fa", "tcp-mss-clamping-ip4-out", "tcp-mss-clamping-ip6-out"] {
-        let [few, all] = pair.through(node);
-        assert!(few < all * 9 / 10, "{few} of {all} packets visited {node}");
-    }
-    // These have neighbours on the arc that have no stage.
-    for nodes in [
-        &["ip4-outacl", "ip6-outacl"][..],
-        &["ip4-tx-urpf-loose", "ip4-tx-urpf-strict", "ip6-tx-urpf-loose", "ip6-tx-urpf-strict"],
-        &["span-output"],
+    // Denied packets, and those that make sessions, visit the nodes of features. The last three
+    // groups have neighbours on the arc that have no stage.
+    for (nodes, tenths) in [
+        (&["acl-plugin-out-ip4-fa"][..], 9),
+        (&["tcp-mss-clamping-ip4-out", "tcp-mss-clamping-ip6-out"], 9),
+        (&["ip4-outacl", "ip6-outacl"], 10),
+        (
+            &["ip4-tx-urpf-loose", "ip4-tx-urpf-strict", "ip6-tx-urpf-loose", "ip6-tx-urpf-strict"],
+            10,
+        ),
+        (&["span-output"], 10),
     ] {
         let visits = nodes.iter().map(|node| pair.through(node));
         let [few, all] = visits.fold([0; 2], |[a, b], [few, all]| [a + few, b + all]);
-        assert!(few < all, "{few} of {all} packets visited {nodes:?}");
+        assert!(few < all * tenths / 10, "{few} of {all} packets visited {nodes:?}");
     }
     for node in ["super-path-ip4-passed", "super-path-ip6-passed", "tcp-mss-clamping-ip4-in"] {
         let [with, _] = pair.through(node);
