@@ -16,8 +16,9 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
         let (node, filter) = (m.str("node"), m.flag("filter"));
         control::add(w, node, m.req("count")?, filter).map_err(m.at("node"))
     };
-    /// The traces there are: every node that a packet passed, and what it told
-    "show trace", "[max <max:u32>]" => show::show;
+    /// The traces there are: every node that a packet passed, and what it told; `brief`: only what
+    /// each decided or changed, a line for a node
+    "show trace", "[brief] [max <max:u32>]" => show::show;
     /// Forget all traces, and those asked for
     "clear trace" => |w, _| Ok(control::clear(w).then(|_| Ok(Output::empty())));
     /// Trace only packets of an interface; show only traces that passed a node, or didn't; clear:

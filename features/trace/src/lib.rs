@@ -20,6 +20,7 @@
 //! Tests: tshark and tcpdump read the captures.
 
 mod api;
+mod brief;
 mod choose;
 mod classifier;
 mod cli;
@@ -48,7 +49,7 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Packet traces, and captures into files",
     area: "tools",
     does: &[
-        "Traces of packets through the graph (`trace add`, `show trace`), with filters in BPF \
+        "Traces of packets through the graph (`trace add`, `show trace [brief]`), with filters in BPF \
          syntax and of the classifier",
         "Captures in pcapng, of received, sent and dropped packets, with drop reasons (`pcap \
          trace`)",

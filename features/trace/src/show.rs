@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show trace`: the path of each packet, node by node.
 
+use crate::brief;
 use crate::control::{Filters, NodeFilter, layer};
 use crate::stamp::{Format, Stamp};
 use cli::{Error, Matches, Output, Writer};
@@ -38,10 +39,12 @@ struct View {
     /// From 1970 to the start.
     start: Duration,
     max: usize,
+    /// Only what each node decided or changed.
+    brief: bool,
 }
 
 impl View {
-    fn new(world: &World, max: usize) -> Self {
+    fn new(world: &World, max: usize, brief: bool) -> Self {
         Self {
             nodes: world.node_names(),
             threads: world.thread_list().into_iter().map(|t| t.name).collect(),
@@ -50,6 +53,7 @@ impl View {
             stamp: world.get::<Format>().get(),
             start: world.clock.start_time(),
             max,
+            brief,
         }
     }
 }
@@ -63,7 +67,7 @@ fn logs(world: &World) -> Replies<Log> {
 }
 
 pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
-    let view = View::new(world, m.get("max").unwrap_or(MAX));
+    let view = View::new(world, m.get("max").unwrap_or(MAX), m.flag("brief"));
     Ok(logs(world).then(move |logs| Ok(view.show(logs))))
 }
 
@@ -80,7 +84,7 @@ impl Traces {
         world: &World,
         f: impl FnOnce(Traces) -> Result<R, Error> + 'static,
     ) -> Box<dyn Pending<World, R>> {
-        let view = View::new(world, usize::MAX);
+        let view = View::new(world, usize::MAX, false);
         logs(world).reply(move |logs| {
             let mut packets = view.packets(logs);
             let by_thread = |thread| packets.remove(&thread).unwrap_or_default();
@@ -147,7 +151,7 @@ impl View {
                 }
                 Part::Packet(number, steps) => {
                     out.text(|text| {
-                        writeln!(text, "Packet {number}\n")?;
+                        writeln!(text, "Packet {number}{}", if self.brief { "" } else { "\n" })?;
                         self.packet(text, &steps);
                         writeln!(text)
                     });
@@ -202,7 +206,14 @@ impl View {
         self.nodes.get(record.node.at()).map_or("unknown", |name| name)
     }
 
+    fn visits(&self, steps: &[Step]) -> Vec<brief::Visit<'_>> {
+        brief::visits(steps.iter().map(|(_, record)| (self.node(record), self.detail(record))))
+    }
+
     fn packet(&self, text: &mut String, steps: &[Step]) {
+        if self.brief {
+            return brief::write(text, &self.visits(steps));
+        }
         let mut on = steps.first().map(|(thread, _)| *thread);
         for (thread, record) in steps {
             let time = self.stamp.text(Duration::from_nanos(record.time), self.start);
@@ -217,6 +228,11 @@ impl View {
     }
 
     fn packet_json(&self, number: usize, steps: &[Step]) -> Value {
+        if self.brief {
+            let node = |v: brief::Visit<'_>| json!({ "node": v.node, "news": v.news });
+            let nodes: Vec<_> = self.visits(steps).into_iter().map(node).collect();
+            return json!({ "packet": number, "nodes": nodes });
+        }
         let node = |(thread, record): &Step| {
             json!({
                 "time": record.time as f64 / 1e9,

@@ -137,6 +137,10 @@ fn a_trace_shows_every_node_and_header() {
     );
     assert!(value[0]["packets"][0]["nodes"][0]["time"].as_f64() > Some(0.0));
     assert!(run(&mut bench, "show trace max 1").contains("Limiting display to 1 of 2 packets"));
+    golden!("trace-brief", run(&mut bench, "show trace brief"));
+    let value = json(&mut bench, "show trace brief max 1");
+    let nodes = value[0]["packets"][0]["nodes"].as_array().expect("a list");
+    assert_eq!(nodes[1]["news"], serde_json::json!([]), "{nodes:#?}");
     run(&mut bench, "clear trace");
     receive(&mut bench, 0, [ping(OWN)]);
     assert_eq!(shown(&mut bench), [[""; 0]; 0]);
