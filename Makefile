@@ -6,7 +6,7 @@ X := @./xtask/x
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
-.PHONY: help demo run install deb test test-release asan test-long soak conformance ci ci-full nightly affected bench churn lint fmt graph new-feature fuzz doc clean
+.PHONY: help demo run install deb image test test-release asan test-long soak conformance ci ci-full nightly affected bench churn lint fmt graph new-feature fuzz doc clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ install: ## Install programs, manual pages, completions for shells, systemd unit
 
 deb: ## Make a package for Debian, target/ferrovia_VERSION_ARCH.deb, of what is built; needs no network
 	$(X) deb $(ARGS)
+
+image: ## Make an OCI image of the package, target/ferrovia_VERSION_ARCH.oci.tar, for Docker and Podman (ARGS=--try: start it)
+	$(X) image $(ARGS)
 
 test: ## Run every test: unit, property, namespaces, documentation (ARGS='-p ferrovia-wire', ARGS='-E test(ip4)')
 	$(X) test $(ARGS)

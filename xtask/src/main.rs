@@ -16,6 +16,7 @@ mod docs;
 mod feature;
 mod fuzz;
 mod graph;
+mod image;
 mod inlining;
 mod labs;
 mod layers;
@@ -50,6 +51,7 @@ usage: cargo xtask VERB [ARGUMENT…]
   run [CONFIG…]          the daemon in the foreground, its CLI on this terminal
   install [PREFIX]       all programs and the API's files below PREFIX [/usr/local]
   deb                    a package for Debian of what is built, in target/
+  image [--try]          an image for containers of that package, in target/ (--try: start it)
   test [NEXTEST-ARG…]    every test and the documentation's
   test-release           tests of the build that ships, and the laboratory with its programs
   asan [NEXTEST-ARG…]    tests of graph, drivers and buffers under AddressSanitizer
@@ -106,7 +108,8 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("run", config) => verbs::run(config),
         ("install", []) => package::install("/usr/local"),
         ("install", [prefix]) => package::install(prefix),
-        ("deb", []) => package::deb(),
+        ("deb", []) => package::deb().map(drop),
+        ("image", rest) => image::verb(rest),
         ("test", rest) => counted(|counts| testing::test(rest, counts)),
         ("test-release", []) => counted(testing::release),
         ("asan", rest) => counted(|counts| testing::asan(rest, counts)),

@@ -7,7 +7,8 @@ use crate::builds::target_dir;
 use crate::sh::{self, Res, root};
 use crate::{setup, verbs};
 
-const PROGRAMS: [&str; 3] = ["ferrovia", "ferroctl", "ferrotest"];
+/// What is installed.
+pub const PROGRAMS: [&str; 3] = ["ferrovia", "ferroctl", "ferrotest"];
 
 /// The programs that are built; without cargo those that were built before.
 fn programs() -> Res<PathBuf> {
@@ -152,8 +153,8 @@ fi
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 ";
 
-/// The verb `deb`: a package of what is built, in `target/`.
-pub fn deb() -> Res {
+/// The verb `deb`: a package of what is built, in `target/`. Gives back its path.
+pub fn deb() -> Res<PathBuf> {
     setup::ensure(&[setup::STRIP])?;
     let built = programs()?;
     let tree = target_dir().join("deb");
@@ -207,7 +208,7 @@ pub fn deb() -> Res {
     sh::run(sh::cmd("chmod -R u=rwX,go=rX").arg(&tree))?;
     sh::run(sh::cmd("dpkg-deb --root-owner-group --build").arg(&tree).arg(&file))?;
     println!("{}", file.display());
-    Ok(())
+    Ok(file)
 }
 
 #[cfg(test)]

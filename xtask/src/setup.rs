@@ -27,6 +27,9 @@ pub const FUZZ: &[Need] = &[need("c++", "g++")];
 /// To install.
 pub const STRIP: &[Need] = &[need("objcopy", "binutils")];
 
+/// To start what an image holds.
+pub const CONTAINER: &[Need] = &[need("bwrap", "bubblewrap")];
+
 /// To draw.
 pub const DRAW: &[Need] = &[need("dot", "graphviz")];
 
