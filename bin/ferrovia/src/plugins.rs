@@ -64,6 +64,7 @@ pub static ALL: &[&Plugin] = &[
     &acl::PLUGIN,
     &abf::PLUGIN,
     &firewall::PLUGIN,
+    &syslog::PLUGIN,
     &nat44_ed::PLUGIN,
     &det44::PLUGIN,
     &nat64::PLUGIN,

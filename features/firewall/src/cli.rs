@@ -16,9 +16,7 @@ use net::args::interface;
 use object::{Arguments, Choice};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
-
-/// The port of syslog (RFC 5426 3.3).
-pub const SYSLOG: u16 = 514;
+use syslog::sender::PORT;
 
 const ZONE: &str = cli::join!("<name:word> {del | (", ZoneLimits::USAGE, ")}");
 const POLICY: &str =
@@ -170,8 +168,8 @@ fn log(w: &World, m: &Matches) -> Result<()> {
         logs.records.no_policy.store(m.flag("on"), Ordering::Relaxed);
     } else {
         let server = m.opt::<IpAddr>("server")?;
-        let port = m.opt("port")?.unwrap_or(SYSLOG);
-        logs.set_server(server.map(|server| SocketAddr::new(server, port)))?;
+        let port = m.opt("port")?.unwrap_or(PORT);
+        logs.server.set(server.map(|server| SocketAddr::new(server, port)))?;
     }
     Ok(())
 }

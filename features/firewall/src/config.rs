@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration: what is in force. Drafts aren't saved.
 
-use crate::cli::SYSLOG;
 use crate::control::Firewall;
 use crate::log::Logs;
 use crate::sets::Set;
@@ -14,6 +13,7 @@ use net::Interfaces;
 use object::{Arguments, Choice};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use syslog::sender::PORT;
 
 /// Zones, sets and policies. Interfaces are there.
 pub const PHASE: Phase = Phase { name: "firewall", after: &["acls"], before: &["features"] };
@@ -156,9 +156,9 @@ fn settings(settings: &Settings, logs: &Logs, config: &mut RunningConfig) {
     for (word, limit) in Limit::ALL {
         push(format!("limit {word}"), settings.limit(*limit), limit.default_value());
     }
-    if let Some(server) = logs.server() {
+    if let Some(server) = logs.server.get() {
         let port = match server.port() {
-            SYSLOG => String::new(),
+            PORT => String::new(),
             port => format!(" port {port}"),
         };
         let line = format!("firewall log server {}{port}", server.ip());

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Logs: the latest records for operators, and their text in the daemon's log and for a server of
-//! syslog (RFC 5424, by UDP as RFC 5426 has it).
+//! syslog.
 
 use crate::control::Firewall;
 use crate::record::{End, Happened, Record, Records};
 use crate::state::Config;
 use crate::values::Protocol;
-use cli::{Date, Error, Result};
 use graph::{Process, Shared, Sleep, Wake, World};
 use std::collections::VecDeque;
 use std::fmt::Write;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
+use syslog::{Message, Server, Severity, message::LOCAL0};
 use wire::IpProtocol;
 
 /// Records that are kept for `show firewall log`.
 const KEPT: usize = 1024;
-/// Facility local0, severity informational and warning (RFC 5424 6.2.1).
-const INFORMATIONAL: u8 = 16 * 8 + 6;
-const WARNING: u8 = 16 * 8 + 4;
 
 /// A record with the names of what it is about.
 #[derive(Clone, Debug)]
@@ -42,11 +39,8 @@ pub struct Logs {
     /// Records are written to the daemon's log too.
     pub local: AtomicBool,
     kept: Mutex<VecDeque<Entry>>,
-    server: Mutex<Option<(SocketAddr, UdpSocket)>>,
-    /// Messages that the server's socket didn't take.
-    pub unsent: AtomicU64,
-    /// Messages that were sent.
-    pub sent: AtomicU64,
+    /// The server that messages are sent to.
+    pub server: Server,
 }
 
 impl Shared for Logs {
@@ -55,9 +49,7 @@ impl Shared for Logs {
             records: world.get(),
             local: AtomicBool::new(false),
             kept: Mutex::default(),
-            server: Mutex::default(),
-            unsent: AtomicU64::new(0),
-            sent: AtomicU64::new(0),
+            server: Server::default(),
         }
     }
 }
@@ -73,31 +65,6 @@ impl Logs {
         kept.iter().skip(kept.len().saturating_sub(n)).cloned().collect()
     }
 
-    /// Where messages are sent.
-    pub fn server(&self) -> Option<SocketAddr> {
-        self.server.lock().expect("no panic inside").as_ref().map(|(server, _)| *server)
-    }
-
-    /// Sends messages to a server, or to none.
-    ///
-    /// # Errors
-    /// No socket.
-    pub fn set_server(&self, server: Option<SocketAddr>) -> Result<()> {
-        let open = |server: SocketAddr| -> std::io::Result<(SocketAddr, UdpSocket)> {
-            let any: SocketAddr = match server {
-                SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-                SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-            };
-            let socket = UdpSocket::bind(any)?;
-            socket.set_nonblocking(true)?;
-            Ok((server, socket))
-        };
-        let opened = server.map(open).transpose();
-        let opened = opened.map_err(|e| Error::failed(format!("no socket for messages: {e}")))?;
-        *self.server.lock().expect("no panic inside") = opened;
-        Ok(())
-    }
-
     fn take(&self, world: &World) {
         let mut config = None;
         let now = (world.clock.now(), SystemTime::now());
@@ -107,22 +74,13 @@ impl Logs {
             if self.local.load(Ordering::Relaxed) {
                 log::info!("{}", message(&entry));
             }
-            self.send(&entry);
+            self.server.send(|| syslog(&entry));
             let mut kept = self.kept();
             if kept.len() >= KEPT {
                 kept.pop_front();
             }
             kept.push_back(entry);
         });
-    }
-
-    fn send(&self, entry: &Entry) {
-        let server = self.server.lock().expect("no panic inside");
-        let Some((server, socket)) = &*server else { return };
-        match socket.send_to(syslog(entry).as_bytes(), server) {
-            Ok(_) => self.sent.fetch_add(1, Ordering::Relaxed),
-            Err(_) => self.unsent.fetch_add(1, Ordering::Relaxed),
-        };
     }
 }
 
@@ -193,52 +151,39 @@ pub fn message(entry: &Entry) -> String {
     line
 }
 
-/// A record as a message of RFC 5424, its values in structured data too. The number of the
-/// enterprise is that of documentation (RFC 5612).
-pub fn syslog(entry: &Entry) -> String {
+/// A record as a message of syslog, its values in structured data too. The number of the enterprise
+/// is that of documentation (RFC 5612).
+pub fn syslog(entry: &Entry) -> Message {
     let record = &entry.record;
-    let priority = match record.happened {
-        Happened::Denied(_) | Happened::Ended(End::Revoked) => WARNING,
-        _ => INFORMATIONAL,
+    let severity = match record.happened {
+        Happened::Denied(_) | Happened::Ended(End::Revoked) => Severity::Warning,
+        _ => Severity::Informational,
     };
-    let (at, host) = (Date::from(entry.at), &*HOST);
     let [(source, from), (destination, to)] = record.ends;
-    let id = event(record.happened);
-    let mut data = format!(
-        "[firewall@32473 src=\"{source}\" sport=\"{from}\" dst=\"{destination}\" dport=\"{to}\" \
-         proto=\"{}\" from=\"{}\" to=\"{}\"",
-        record.protocol, entry.zones[0], entry.zones[1]
-    );
-    let mut add = |name: &str, value: &dyn std::fmt::Display| {
-        // RFC 5424 6.3.3: these three are escaped.
-        let value = value.to_string().replace('\\', "\\\\").replace('"', "\\\"");
-        let _ = write!(data, " {name}=\"{}\"", value.replace(']', "\\]"));
-    };
+    let mut out = Message::new((LOCAL0, severity), entry.at, "ferrovia", event(record.happened))
+        .element("firewall@32473")
+        .param("src", source)
+        .param("sport", from)
+        .param("dst", destination)
+        .param("dport", to)
+        .param("proto", record.protocol)
+        .param("from", &entry.zones[0])
+        .param("to", &entry.zones[1]);
     if let Some((number, name)) = &entry.rule {
-        add("rule", number);
-        name.iter().for_each(|name| add("name", name));
+        out.add("rule", number);
+        name.iter().for_each(|name| out.add("name", name));
     }
-    reason(record.happened).iter().for_each(|reason| add("reason", reason));
+    reason(record.happened).iter().for_each(|reason| out.add("reason", reason));
     if matches!(record.happened, Happened::Ended(_)) {
         let [(packets, bytes), (answers, answered)] = record.counts;
-        add("packets", &packets);
-        add("bytes", &bytes);
-        add("packets-back", &answers);
-        add("bytes-back", &answered);
-        add("seconds", &record.seconds);
+        out.add("packets", packets);
+        out.add("bytes", bytes);
+        out.add("packets-back", answers);
+        out.add("bytes-back", answered);
+        out.add("seconds", record.seconds);
     }
-    let (at, pid) = (at.iso(), std::process::id());
-    format!("<{priority}>1 {at}Z {host} ferrovia {pid} {id} {data}] {}", message(entry))
+    out.text(message(entry))
 }
-
-/// The name of the host, or `-` (RFC 5424 6.2.4).
-static HOST: LazyLock<String> = LazyLock::new(|| {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = name.trim();
-    let is_good =
-        !name.is_empty() && name.len() < 256 && name.bytes().all(|b| b.is_ascii_graphic());
-    if is_good { name.to_string() } else { "-".to_string() }
-});
 
 /// The process that takes records.
 pub struct LogProcess(pub Arc<Logs>);

@@ -344,8 +344,9 @@ pub fn log(w: &World, m: &Matches) -> Result<Output> {
     let on = |on: bool| if on { "on" } else { "off" };
     let local = logs.local.load(Ordering::Relaxed);
     let no_policy = logs.records.no_policy.load(Ordering::Relaxed);
-    let server = logs.server().map(|server| server.to_string());
-    let (sent, unsent) = (logs.sent.load(Ordering::Relaxed), logs.unsent.load(Ordering::Relaxed));
+    let server = logs.server.get().map(|server| server.to_string());
+    let (sent, unsent) =
+        (logs.server.sent.load(Ordering::Relaxed), logs.server.unsent.load(Ordering::Relaxed));
     let lost = logs.records.lost();
     let entries = logs.last(last);
     let mut text = format!(

@@ -17,6 +17,8 @@
 //! it could circulate for ever. Datagrams of IPv6 have a checksum (RFC 8200 8.1), those of IPv4
 //! have none (RFC 7510 3).
 //!
+//! Datagrams that the router itself sends, such as reports to a collector, are in [`origin`].
+//!
 //! Limits: no MPLS inside; super-packets (GSO) are dropped by name; DSCP and ECN of the packet
 //! inside aren't copied.
 //!
@@ -29,6 +31,7 @@ mod control;
 mod decap;
 mod encap;
 mod examples;
+pub mod origin;
 #[cfg(feature = "tests")]
 mod tests;
 
