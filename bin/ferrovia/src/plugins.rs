@@ -65,6 +65,7 @@ pub static ALL: &[&Plugin] = &[
     &abf::PLUGIN,
     &firewall::PLUGIN,
     &syslog::PLUGIN,
+    &ipfix_export::PLUGIN,
     &nat44_ed::PLUGIN,
     &det44::PLUGIN,
     &nat64::PLUGIN,
