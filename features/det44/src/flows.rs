@@ -6,6 +6,7 @@ use crate::session::{Change, INWARD, OUTWARD, Session};
 use crate::settings::Det;
 use graph::{PerThread, ThreadIndex, ThreadState, World};
 use nat::key::{End, Key};
+use nat::log::{Lack, Logger};
 use nat::timeouts::{Timeouts, tick};
 use stats::Lane;
 use std::hash::{BuildHasher, RandomState};
@@ -62,6 +63,8 @@ pub struct Flows {
     users: Sessions<UserKey, User>,
     det: Arc<Det>,
     total: Lane,
+    /// Tells operators of users with too many sessions.
+    logger: Logger,
 }
 
 /// Sessions of all threads.
@@ -75,6 +78,7 @@ impl ThreadState for Flows {
             users: Sessions::new(seed(1), SESSIONS_OF_THREAD, 0),
             det: world.get(),
             total: world.stats.simple("/det44/total-sessions").lane(thread.at()),
+            logger: Logger::new(world),
         }
     }
 }
@@ -150,6 +154,7 @@ impl Flows {
         let user = self.users.find(&name);
         let n = user.and_then(|user| self.users.get(user)).map_or(0, |user| user.n);
         if n >= SESSIONS {
+            self.logger.lack(Lack::OfUser(SESSIONS, key.from().addr));
             return Err(Refused::TooMany);
         }
         // At most as many ports as the user has sessions are taken.

@@ -53,14 +53,16 @@ pub static PLUGIN: Plugin = Plugin {
          who has which is computed, not logged (`det44 add`, `det44 forward`, `det44 reverse`)",
         "Sessions of TCP, UDP and ICMP echo, errors and fragments, 1,000 sessions a user, timeouts \
          by protocol (`set interface det44`, `set det44 timeouts`, `show det44 sessions`)",
+        "Users with too many sessions, by IPFIX (`nat ipfix logging`)",
     ],
     spec: &["VPP's DET44", "RFC 7422", "RFC 5382", "RFC 5508"],
     limits: &[
-        "No IPFIX; no hairpinning: users of a map don't reach each other by their addresses outside",
+        "No hairpinning: users of a map don't reach each other by their addresses outside",
         "Prefixes of maps don't overlap; 4,096 maps",
         "Translated packets don't take the super-path",
     ],
     state: &[
+        ::nat::log::STATE,
         StateDef::of::<settings::Det>(),
         StateDef::of::<PerThread<flows::Flows>>(),
         StateDef::of::<control::Control>(),
@@ -90,6 +92,10 @@ pub static PLUGIN: Plugin = Plugin {
     examples: config::EXAMPLES,
     api: &[api::API],
     phases: &[config::SWITCH],
+    start: |world| {
+        ::nat::log::start(world);
+        Ok(())
+    },
     unmoved: &[
         ("/err/det44-*", "features/det44/src/tests"),
         ("/det44/*", "features/det44/src/tests/sessions.rs"),

@@ -160,6 +160,8 @@ struct State {
     sources: BTreeMap<SourceId, Source>,
     next_source: u64,
     hooks: Vec<fn(&World)>,
+    /// True once the process runs.
+    is_started: bool,
 }
 
 /// The IPFIX exporter.
@@ -175,6 +177,7 @@ impl Shared for Ipfix {
             sources: BTreeMap::new(),
             next_source: 0,
             hooks: Vec::new(),
+            is_started: false,
         };
         Self { state: Mutex::new(state), signal: world.processes.signal() }
     }
@@ -217,6 +220,7 @@ impl Ipfix {
     /// Starts the process that sends what is due.
     pub fn start(world: &World) {
         let this: Arc<Self> = world.get();
+        this.state().is_started = true;
         world.processes.spawn(Box::new(ExportProcess(this.clone())), &this.signal);
     }
 
@@ -322,7 +326,7 @@ impl Ipfix {
     /// stream share it, with its sequence and its numbers of templates.
     ///
     /// # Errors
-    /// No such exporter (−6); no template, or a port of zero (−7).
+    /// No such exporter (−6); no template, or a port of zero (−7); the plugin is switched off (−126).
     pub fn open(
         &self,
         (exporter, stream): (u32, StreamName),
@@ -333,6 +337,10 @@ impl Ipfix {
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         let mut state = self.state();
+        if !state.is_started {
+            let why = "the plugin `ipfix-export' is switched off in startup.conf";
+            return Err(Error::unsupported(why).retval(retval::UNSUPPORTED));
+        }
         let of = state.exporters.get_mut(&exporter).ok_or_else(|| {
             let why = format!("there is no exporter {exporter}");
             Error::not_found(why).retval(retval::NO_SUCH_ENTRY)

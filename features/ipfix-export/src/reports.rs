@@ -48,14 +48,13 @@ impl<T: Send> Reports<T> {
         Reporter { ring: producer, lost: self.lost.clone() }
     }
 
-    /// Takes the reports that wait, at most a ringful of each thread. Returns true if there may be
-    /// more.
-    pub fn drain(&self, mut take: impl FnMut(T)) -> bool {
+    /// Takes reports that wait, at most so many of each ring. Returns true if there may be more.
+    pub fn drain(&self, most: usize, mut take: impl FnMut(T)) -> bool {
         let mut rings = self.rings.lock().expect("no panic inside");
         let mut is_more = false;
         for ring in rings.iter_mut() {
-            let n = ring.pop_batch(self.capacity, &mut take);
-            is_more |= n == self.capacity;
+            let n = ring.pop_batch(most, &mut take);
+            is_more |= n == most;
         }
         is_more
     }

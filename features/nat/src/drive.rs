@@ -138,3 +138,79 @@ impl Threads {
             .sum()
     }
 }
+
+/// The collector of logs, a neighbour behind port 1 that nothing else uses.
+pub const COLLECTOR: &str = "10.0.1.89";
+
+/// Logs that a collector has received.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Logs {
+    /// Messages of syslog, from the kind on: `SADD [nsess …]`.
+    pub messages: Vec<String>,
+    /// Ids of templates.
+    pub templates: Vec<u16>,
+    /// Records of IPFIX behind the time, each with the id of its template.
+    pub records: Vec<(u16, Vec<u8>)>,
+}
+
+impl Logs {
+    /// The events of records.
+    pub fn events(&self) -> Vec<u8> {
+        self.records.iter().map(|(_, record)| record[0]).collect()
+    }
+}
+
+/// Commands that switch both logs on.
+pub const LOGGING: [&str; 3] = [
+    "set ipfix exporter collector 10.0.1.89 src 10.0.0.1 template-interval 86400 path-mtu 1400",
+    "set syslog sender collector 10.0.1.89 src 10.0.0.1 max-msg-size 1000",
+    "nat ipfix logging enable",
+];
+
+/// Reads the logs among frames that have left, in the order in which they have.
+///
+/// # Panics
+/// If one of them is malformed.
+pub fn logs(frames: &[(u32, Vec<u8>)]) -> Logs {
+    let collector = COLLECTOR.parse::<Ipv4Addr>().expect("an address");
+    let mut logs = Logs::default();
+    for (_, frame) in frames {
+        let ip = Ipv4Header::view(&frame[ETHERNET..]);
+        if !ip.is_some_and(|ip| ip.dst() == collector && ip.protocol == IpProtocol::UDP) {
+            continue;
+        }
+        let udp = &frame[ETHERNET + 20..];
+        match u16::from_be_bytes([udp[2], udp[3]]) {
+            514 => {
+                let line = std::str::from_utf8(&udp[8..]).expect("text");
+                let behind = line.splitn(6, ' ').nth(5).expect("a header");
+                assert!(line.starts_with("<134>1 ") && line.contains("Z 10.0.0.1 NAT "), "{line}");
+                logs.messages.push(behind.to_string());
+            }
+            4739 => logs.read(&udp[8..]),
+            _ => {}
+        }
+    }
+    logs
+}
+
+impl Logs {
+    /// Reads a message of IPFIX with one set, whose templates are those of NAT from 256 on.
+    fn read(&mut self, message: &[u8]) {
+        /// Bytes of the time in front of each record.
+        const TIME: usize = 8;
+        let half = |at: usize| u16::from_be_bytes([message[at], message[at + 1]]);
+        assert_eq!((half(0), usize::from(half(2)), half(18)), (10, message.len(), half(2) - 16));
+        let (set, content) = (half(16), &message[20..]);
+        if set == 2 {
+            let at = self.templates.len();
+            self.templates.push(half(20));
+            assert!(half(20) as usize >= 256 && at < 7);
+            return;
+        }
+        let lengths = [8 + 18, 8 + 5, 8 + 9, 8 + 9, 8 + 30, 8 + 54, 8 + 13];
+        let len = lengths[usize::from(set - 256)];
+        assert_eq!(content.len() % len, 0, "of template {set}");
+        self.records.extend(content.chunks(len).map(|record| (set, record[TIME..].to_vec())));
+    }
+}

@@ -11,6 +11,7 @@
 //! | `egress` | where packets to an address leave |
 //! | `exposed` | addresses that the router answers for where the world is |
 //! | `held` | tables that a kind keeps |
+//! | `log` | events for operators: records of IPFIX, messages of syslog |
 //! | `ports` | ports and identifiers that are chosen at random, without a table of their own |
 //! | `workers` | the threads that have sessions, and their blocks of ports |
 //! | `timeouts` | timeouts of sessions, and the ticks of their timers |
@@ -22,6 +23,7 @@ pub mod egress;
 pub mod exposed;
 pub mod held;
 pub mod key;
+pub mod log;
 pub mod packet;
 pub mod ports;
 pub mod quoted;

@@ -8,6 +8,7 @@ use crate::key::End;
 use crate::mapping::Twice;
 use crate::settings::role;
 use crate::show;
+use ::nat::log::{self, Log, StreamName};
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
 use net::args::{given_interface, interface};
@@ -72,10 +73,10 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "set nat workers", "<workers:word>" => workers;
     /// Setting of VPP without effect here: rings between threads grow as they have to
     "set nat frame-queue-nelts", "<n:u32>" => |w, m| control(w).set_frame_queue(w, m.req("n")?);
-    /// Export events by IPFIX: not built
-    "nat ipfix logging", "{disable | enable [domain <domain:u32>] [src-port <port:u16>]}" => |_, m| {
-        if m.flag("disable") { Ok(()) } else { Err(crate::api::no_ipfix()) }
-    };
+    /// Export events of all kinds of NAT by IPFIX, or no longer
+    "nat ipfix logging", "{disable | enable [domain <domain:u32>] [src-port <port:u16>]}" => ipfix;
+    /// Where events of NAT go, and how many were lost
+    "show nat logging" => show::logging;
     /// Setting of VPP without effect here: NAT writes to the daemon's log
     "nat set logging level", "<level:0-5>" => |_, _| {
         Ok(Output::text("no effect: NAT writes to the log of the daemon\n"))
@@ -109,6 +110,14 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// The workers that have sessions
     "show nat workers" => show::workers;
 };
+
+fn ipfix(w: &World, m: &Matches) -> Result<()> {
+    let stream = StreamName {
+        domain: m.opt("domain")?.unwrap_or(log::DOMAIN),
+        source_port: m.opt("port")?.unwrap_or(log::SOURCE_PORT),
+    };
+    w.get::<Log>().set_ipfix(w, m.flag("enable").then_some(stream))
+}
 
 fn control(w: &World) -> Arc<Control> {
     w.get()

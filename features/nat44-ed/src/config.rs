@@ -4,6 +4,7 @@
 use crate::control::{Control, External, MappingKind, StaticMapping};
 use crate::mapping::Twice;
 use crate::settings::{SESSIONS, Timeouts, role};
+use ::nat::log::{self, Log};
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
@@ -18,6 +19,7 @@ pub const POOLS: Phase = Phase { name: "nat pools", after: &["nat switch"], befo
 
 /// Writes lines for all that was set.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
+    logging(world, config);
     let control = world.get::<Control>();
     let Some(enabled) = control.read(|state| state.enabled) else { return };
     let mut line = "nat44 plugin enable".to_string();
@@ -54,6 +56,19 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             lines.push(line.clone(), format!("{line} del"));
         }
     });
+}
+
+/// The export of events, which all kinds share and which needs none of them.
+fn logging(world: &World, config: &mut RunningConfig) {
+    let Some(stream) = world.get::<Log>().ipfix() else { return };
+    let mut line = "nat ipfix logging enable".to_string();
+    if stream.domain != log::DOMAIN {
+        let _ = write!(line, " domain {}", stream.domain);
+    }
+    if stream.source_port != log::SOURCE_PORT {
+        let _ = write!(line, " src-port {}", stream.source_port);
+    }
+    config.push(Phase::FEATURES, line, "nat ipfix logging disable");
 }
 
 fn settings(control: &Control, config: &mut RunningConfig) {

@@ -8,6 +8,7 @@ use crate::session::{SessionFlags, translated};
 use crate::settings::{PoolAddress, Settings, role};
 use crate::state::{Counters, DROPS, Lanes, Nat};
 use ::nat::egress::{Egress, Routes};
+use ::nat::log::Lack;
 use buffer::{Buffer, Field, Flags};
 use graph::{ThreadIndex, World};
 use ip::table_of;
@@ -166,6 +167,9 @@ impl Engine {
             Place::In2Out | Place::Output => work.outward(b),
             Place::Out2In => work.inward(b),
         };
+        if outcome == Outcome::Drop(Reason::OutOfPorts) {
+            flows.logger.lack(Lack::Addresses(0));
+        }
         (outcome, packet)
     }
 

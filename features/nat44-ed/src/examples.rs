@@ -27,7 +27,8 @@ pub const EXAMPLES: &[Script] = &[
          set nat44 session limit off
          nat mss-clamping 1400
          nat44 vrf table add 10
-         nat44 vrf route add table 10 0",
+         nat44 vrf route add table 10 0
+         nat ipfix logging enable domain 3 src-port 4740",
     ),
     Script::here(
         "mappings of hosts",

@@ -6,6 +6,7 @@ mod room;
 use crate::key::{End, Key};
 use crate::session::{Change, OUTWARD, Session, SessionFlags};
 use crate::settings::{Settings, TICKS, Timeouts, tick};
+use ::nat::log::{Change as LogChange, Event, Lack, Logger};
 use ::nat::ports::{Ports, Use};
 use graph::{PerThread, ThreadIndex, ThreadState, World};
 pub use room::Displaced;
@@ -97,6 +98,8 @@ pub struct Flows {
     pub ports: Ports<Key>,
     generation: u32,
     total: Lane,
+    /// Tells operators of sessions.
+    pub logger: Logger,
 }
 
 impl Flows {
@@ -113,6 +116,16 @@ impl Flows {
             ports: Ports::new(seed(2)),
             generation: 0,
             total: world.stats.simple("/nat44-ed/total-sessions").lane(thread.at()),
+            logger: Logger::new(world),
+        }
+    }
+
+    /// Tells operators that a session was made, or has ended. One that lets packets pass as they are
+    /// has nothing to tell.
+    #[inline(always)]
+    fn tell(logger: &mut Logger, change: LogChange, keys: &[Key; 2], session: &Session) {
+        if logger.is_on() && !session.is_bypass() {
+            logger.post(|| Event::Session44(change, session.as_logged(keys)));
         }
     }
 
@@ -208,6 +221,12 @@ impl Flows {
             self.table.set_timeout(at, tick(now), settings.timeouts.ticks(timeout));
             self.enlist(at);
         }
+        if change == Change::Reopened
+            && let Some((keys, session)) = self.table.keys(at).zip(self.table.get(at))
+        {
+            Self::tell(&mut self.logger, LogChange::Deleted, keys, session);
+            Self::tell(&mut self.logger, LogChange::Created, keys, session);
+        }
         change == Change::Reopened
     }
 
@@ -224,7 +243,13 @@ impl Flows {
         self.expire(now, AT_ONCE);
         let fib = keys[OUTWARD].fib();
         session.share = self.share_of(keys[OUTWARD].sender());
-        self.make_room(settings, fib, session.share)?;
+        if let Err(refused) = self.make_room(settings, fib, session.share) {
+            let of_table = settings.limits.get(&fib).copied().unwrap_or(settings.sessions);
+            let is_full = self.table.len() >= settings.sessions as usize;
+            let most = if is_full { settings.sessions } else { of_table };
+            self.logger.lack(Lack::Sessions(most));
+            return Err(refused);
+        }
         for key in &keys {
             let Some(old) = self.table.find(key) else { continue };
             if !self.table.get(old).is_some_and(Session::is_stale) {
@@ -242,6 +267,7 @@ impl Flows {
         self.enlist(at);
         keys.iter().for_each(|key| self.ports.note(key, Use::Of(session.share)));
         self.total.set(0, self.table.len() as u64);
+        Self::tell(&mut self.logger, LogChange::Created, &keys, &session);
         Ok(at)
     }
 
@@ -252,6 +278,7 @@ impl Flows {
         if session.is_stale() {
             self.stale -= 1;
         } else {
+            Self::tell(&mut self.logger, LogChange::Deleted, &keys, &session);
             self.discount(keys[OUTWARD].fib(), session.share);
         }
         if let Some(of_table) = self.of_table.get_mut(&keys[OUTWARD].fib()) {
@@ -271,9 +298,13 @@ impl Flows {
                 self.remove(at);
                 continue;
             }
+            let ended = *session;
             session.flags |= SessionFlags::STALE;
             let share = session.share;
             self.stale += 1;
+            if let Some(keys) = self.table.keys(at) {
+                Self::tell(&mut self.logger, LogChange::Deleted, keys, &ended);
+            }
             if let Some(fib) = self.table.key(at).map(Key::fib) {
                 self.discount(fib, share);
             }

@@ -26,7 +26,10 @@
 //! **Fragments** have the ports of their datagram from shallow reassembly, which is on where an
 //! interface has a role.
 //!
-//! Limits: events aren't exported by syslog or IPFIX. Ports of UDP-Lite, SCTP and DCCP aren't
+//! **Logs**: sessions that begin and end, and lacks of ports and sessions, by syslog and IPFIX
+//! (`nat::log`).
+//!
+//! Limits: ports of UDP-Lite, SCTP and DCCP aren't
 //! translated: such packets, as those of all other protocols, get another address only.
 
 mod alias;
@@ -92,10 +95,13 @@ pub static PLUGIN: Plugin = Plugin {
          mapping`, `show nat44 sessions`)",
         "Limits by table, timeouts by protocol, MSS clamping, workers with ranges of ports (`set \
          nat timeout`, `set nat44 session limit`, `nat mss-clamping`)",
+        "Sessions that begin and end, by syslog and IPFIX, for all kinds of NAT; lacks of ports \
+         and sessions by IPFIX (`nat ipfix logging`, `show nat logging`, `set syslog sender`)",
     ],
-    spec: &["VPP's NAT44-ED", "RFC 4787", "RFC 5382", "RFC 5508"],
-    limits: &["No IPFIX, no syslog", "Translated packets don't take the super-path"],
+    spec: &["VPP's NAT44-ED", "RFC 4787", "RFC 5382", "RFC 5508", "RFC 8158"],
+    limits: &["Translated packets don't take the super-path"],
     state: &[
+        ::nat::log::STATE,
         StateDef::of::<mapping::Mappings>(),
         StateDef::of::<state::Nat>(),
         StateDef::of::<state::Counters>(),
@@ -141,6 +147,10 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     api: &[api::API],
     phases: &[config::SWITCH, config::POOLS],
+    start: |world| {
+        ::nat::log::start(world);
+        Ok(())
+    },
     unmoved: &[
         ("/err/nat44-*", "features/nat44-ed/src/tests"),
         ("/err/nat-pre-*", "features/nat44-ed/src/tests"),
@@ -149,10 +159,10 @@ pub static PLUGIN: Plugin = Plugin {
     transient: &[
         ("nat44 del session", "ends a session"),
         ("clear nat44 ed sessions", "ends sessions"),
-        ("nat ipfix logging", "refused: not built"),
         ("nat set logging level", "without effect"),
         ("set nat frame-queue-nelts", "without effect"),
         ("set nat workers", "needs two workers: features/nat44-ed/src/tests/workers.rs"),
     ],
+    volatile: &[("show nat logging", "events of traffic")],
     ..Plugin::EMPTY
 };

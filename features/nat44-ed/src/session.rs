@@ -7,6 +7,7 @@
 
 use crate::key::{End, Key};
 use crate::settings::Timeout;
+use ::nat::log::Session44;
 use bitflags::bitflags;
 use tables::Share;
 use wire::{IpProtocol, TcpFlags};
@@ -107,6 +108,20 @@ impl Session {
             IpProtocol::TCP => Timeout::TcpTransitory,
             IpProtocol::ICMP => Timeout::Icmp,
             _ => Timeout::Udp,
+        }
+    }
+
+    /// The session with these keys as logs have it.
+    pub fn as_logged(&self, keys: &[Key; 2]) -> Session44 {
+        let ends = Ends::of(keys, self.flags);
+        let is_twice = self.flags.contains(SessionFlags::TWICE);
+        Session44 {
+            fib: keys[OUTWARD].fib(),
+            protocol: keys[OUTWARD].protocol(),
+            inside: ends.inside,
+            outside: ends.outside,
+            external: ends.external,
+            external_inside: is_twice.then_some(ends.external_inside),
         }
     }
 

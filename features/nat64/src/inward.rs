@@ -73,7 +73,10 @@ impl Work<'_, '_> {
         let from = remote(p.from, p.ports.0, p.protocol);
         match self.flows.make(binding, (from, INWARD), (self.now, self.settings)) {
             Ok(at) => self.translate_inward(b, p, (at, place)),
-            Err(refused) => Outcome::Drop(refused.into()),
+            Err(refused) => {
+                self.flows.refuse(refused, self.settings);
+                Outcome::Drop(refused.into())
+            }
         }
     }
 

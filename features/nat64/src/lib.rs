@@ -28,9 +28,10 @@
 //! **Fragments** have the ports of their datagram from shallow reassembly, which is on where an
 //! interface has a role.
 //!
+//! **Logs**: bindings and sessions that begin and end, and lacks, by syslog and IPFIX (`nat::log`).
+//!
 //! Limits: fragments of ICMP aren't translated, nor are fragments of UDP without a checksum (RFC
-//! 7915 1.2, 4.5). Events aren't exported by syslog or IPFIX. What comes from the world without a
-//! binding is dropped, except for DHCP clients: such an interface routes no other IPv4.
+//! 7915 1.2, 4.5). What comes from the world without a binding is dropped, except for DHCP clients: such an interface routes no other IPv4.
 
 mod api;
 mod cli;
@@ -70,15 +71,17 @@ pub static PLUGIN: Plugin = Plugin {
          static bib`, `show nat64 session table`)",
         "Prefixes of 32 to 96 bits by table, pools of addresses by table and from interfaces, \
          timeouts (`nat64 add prefix`, `nat64 add pool address`, `set nat64 timeout`)",
+        "Bindings and sessions that begin and end, by syslog and IPFIX (`nat ipfix logging`, `set \
+         syslog sender`)",
         "Shares: one user can't take all bindings, sessions or ports",
     ],
     spec: &["VPP's NAT64", "RFC 6052", "RFC 6146", "RFC 7915"],
     limits: &[
-        "No IPFIX, no syslog",
         "Fragments of ICMP, and of UDP without a checksum, are dropped",
         "Translated packets don't take the super-path",
     ],
     state: &[
+        ::nat::log::STATE,
         StateDef::of::<state::Nat>(),
         StateDef::of::<state::Counters>(),
         StateDef::of::<PerThread<flows::Flows>>(),
@@ -107,6 +110,13 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     api: &[api::API],
     phases: &[config::SWITCH, config::POOLS],
+    start: |world| {
+        ::nat::log::start(world);
+        world.get::<::nat::log::Log>().set_compose(|world, fib, addr| {
+            world.get::<state::Nat>().read(|settings| settings.prefix_of(fib).compose(addr))
+        });
+        Ok(())
+    },
     unmoved: &[
         ("/err/nat64-*", "features/nat64/src/tests"),
         ("/nat64/*", "features/nat64/src/tests"),

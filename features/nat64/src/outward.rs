@@ -123,7 +123,10 @@ impl Work<'_, '_> {
         }
         match self.make_outward(&out) {
             Ok(at) => self.translate_outward(b, out, at),
-            Err(refused) => Outcome::Drop(refused.into()),
+            Err(refused) => {
+                self.flows.refuse(refused, self.settings);
+                Outcome::Drop(refused.into())
+            }
         }
     }
 

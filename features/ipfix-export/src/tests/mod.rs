@@ -316,7 +316,7 @@ fn a_full_ring_loses_and_counts() {
     (0..6).for_each(|i| a.post(i));
     b.post(10);
     let mut taken = Vec::new();
-    assert!(reports.drain(|report| taken.push(report)));
+    assert!(reports.drain(4, |report| taken.push(report)));
     assert_eq!((taken, reports.lost()), (vec![0, 1, 2, 3, 10], 2));
-    assert!(!reports.drain(|_| panic!("empty")));
+    assert!(!reports.drain(4, |_| panic!("empty")));
 }

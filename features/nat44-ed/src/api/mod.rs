@@ -7,7 +7,8 @@ mod sessions;
 use crate::control::{Control, Enabled, SessionName, StaticMapping, check_flags, named_ends};
 use crate::key::End;
 use crate::settings::{SESSIONS, Timeout, Timeouts, role};
-use cli::{Error, Result, retval};
+use ::nat::log::{self, Log, StreamName};
+use cli::Result;
 use graph::{SwIfIndex, World};
 use mappings::{
     balanced, balanced_all, host, identities, identity, set_mapping, static_mapping, statics,
@@ -35,7 +36,7 @@ msg::messages! {
     Nat44EdPluginEnableDisable,
     /// Lets packets without a mapping pass as they are, or no longer.
     Nat44ForwardingEnableDisable,
-    /// Would switch the export of NAT's events by IPFIX; it isn't built.
+    /// Exports events of all kinds of NAT by IPFIX, or no longer.
     NatIpfixEnableDisable,
     /// Sets the timeouts of sessions.
     NatSetTimeouts,
@@ -147,7 +148,14 @@ msg::messages! {
 fn messages(m: &mut Messages<World>) {
     m.call(|w, r: Nat44EdPluginEnableDisable| plugin(w, &r));
     m.call(|w, r: Nat44ForwardingEnableDisable| control(w).set_forwarding(w, r.enable));
-    m.call(|_, _: NatIpfixEnableDisable| -> Result<()> { Err(no_ipfix()) });
+    m.call(|w, r: NatIpfixEnableDisable| {
+        // As in VPP, zero is the default.
+        let stream = StreamName {
+            domain: if r.domain_id == 0 { log::DOMAIN } else { r.domain_id },
+            source_port: if r.src_port == 0 { log::SOURCE_PORT } else { r.src_port },
+        };
+        w.get::<Log>().set_ipfix(w, r.enable.then_some(stream))
+    });
     m.call(|w, r: NatSetTimeouts| {
         let timeouts = [r.udp, r.tcp_established, r.tcp_transitory, r.icmp];
         control(w).set_timeouts(w, Timeouts(timeouts))
@@ -258,12 +266,6 @@ fn control(w: &World) -> std::sync::Arc<Control> {
     w.get()
 }
 
-/// The answer to requests for the export of events.
-pub fn no_ipfix() -> Error {
-    Error::unsupported("events of NAT aren't exported by IPFIX: that isn't built")
-        .retval(retval::UNSUPPORTED)
-}
-
 fn plugin(w: &World, r: &Nat44EdPluginEnableDisable) -> Result<()> {
     if !r.enable {
         return control(w).disable(w);
@@ -291,6 +293,7 @@ fn workers(w: &World, _: NatWorkerDump) -> Result<Vec<NatWorkerDetails>> {
 }
 
 fn running(w: &World) -> Nat44ShowRunningConfigReply {
+    let ipfix_logging_enabled = w.get::<Log>().ipfix().is_some();
     control(w).read(|state| {
         let options = state.enabled;
         let seconds = |of| state.timeouts.seconds(of);
@@ -303,7 +306,7 @@ fn running(w: &World) -> Nat44ShowRunningConfigReply {
             user_buckets: 0,
             translation_buckets: 0,
             forwarding_enabled: state.forwarding,
-            ipfix_logging_enabled: false,
+            ipfix_logging_enabled,
             timeouts: NatTimeouts {
                 udp: seconds(Timeout::Udp),
                 tcp_established: seconds(Timeout::TcpEstablished),

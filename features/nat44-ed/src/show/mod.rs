@@ -9,6 +9,7 @@ use crate::control::{Address, Control, External, MappingKind, StaticMapping};
 use crate::mapping::Twice;
 use crate::settings::role;
 use crate::state::Counters;
+use ::nat::log::Log;
 use cli::{Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -262,4 +263,25 @@ pub fn workers(w: &World, _: &Matches) -> Result<Output> {
         out.value(|| json!({ "thread": thread, "name": name }));
         Ok(())
     }))
+}
+
+/// `show nat logging`.
+pub fn logging(w: &World, _: &Matches) -> Result<Output> {
+    let log = w.get::<Log>();
+    let (stream, is_syslog) = (log.ipfix(), log.is_syslog());
+    let (events, lost) = log.counts();
+    let ipfix = stream.map_or("off".into(), |stream| {
+        format!("domain {} source port {}", stream.domain, stream.source_port)
+    });
+    let syslog = if is_syslog { "on" } else { "off" };
+    let text = format!("IPFIX {ipfix}, syslog {syslog}\nevents {events}, lost {lost}");
+    let value = json!({
+        "ipfix": stream.is_some(),
+        "domain": stream.map(|stream| stream.domain),
+        "source_port": stream.map(|stream| stream.source_port),
+        "syslog": is_syslog,
+        "events": events,
+        "lost": lost,
+    });
+    Ok(Output::both(text, value))
 }

@@ -133,8 +133,12 @@ fn clients_configure_nat() {
         assert_eq!(client.borrow_mut().dump(Nat44InterfaceDump {}).len(), 2);
         let queue = Nat44EdSetFqOptions { frame_queue_nelts: 128 };
         assert_eq!(client.borrow_mut().call(queue), Err(-170));
-        let ipfix = NatIpfixEnableDisable { domain_id: 1, src_port: 4739, enable: true };
-        assert_eq!(client.borrow_mut().call(ipfix), Err(-126));
+        for enable in [true, false] {
+            let ipfix = NatIpfixEnableDisable { domain_id: 1, src_port: 4739, enable };
+            client.borrow_mut().call(ipfix).expect("done");
+            let running = client.borrow_mut().call(Nat44ShowRunningConfig {}).expect("there");
+            assert_eq!(running.ipfix_logging_enabled, enable);
+        }
         assert_eq!(client.borrow_mut().call(NatSetWorkers { worker_mask: 1 }), Err(-30));
     }
     one(&mut rig, 0, &packet(0, "10.0.0.9", "10.0.1.2").udp(5000, 53));

@@ -2,6 +2,7 @@
 mod api;
 mod errors;
 mod limits;
+mod logs;
 mod mappings;
 mod model;
 mod mutated;
@@ -28,6 +29,8 @@ pub static PLUGINS: &[&Plugin] = &[
     &icmp::PLUGIN,
     &ip_reassembly::PLUGIN,
     &mss_clamp::PLUGIN,
+    &syslog::PLUGIN,
+    &ipfix_export::PLUGIN,
     &PLUGIN,
 ];
 

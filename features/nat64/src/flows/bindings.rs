@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bindings: the ends that the world sees of users.
 
-use super::{Flows, HostState, OF_BINDINGS, Refused, all_of, of_kind};
+use super::{Flows, HostState, OF_BINDINGS, Refused, all_of, logged_binding, of_kind};
 use crate::key::{End, Host, Key, User, has_ports};
 use crate::session::{Binding, INWARD, OUTWARD, kind};
 use crate::settings::{PoolAddress, Settings, Statics};
+use nat::log::{Change, Event};
 use nat::ports::{PortKey, Use};
 use nat::timeouts::FIRST_PORT;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -180,6 +181,7 @@ impl Flows {
             }
         }
         self.gauges[0].set(0, self.bindings.len() as u64);
+        self.logger.post(|| Event::Binding64(Change::Created, logged_binding(&keys)));
         at
     }
 
@@ -228,5 +230,6 @@ impl Flows {
             }
         }
         self.gauges[0].set(0, self.bindings.len() as u64);
+        self.logger.post(|| Event::Binding64(Change::Deleted, logged_binding(&keys)));
     }
 }

@@ -12,6 +12,7 @@ use crate::session::{Binding, INWARD, KINDS, OUTWARD, Phase, Session, timeout_of
 use crate::settings::{Claims, Settings};
 use crate::state::Counters;
 use graph::{PerThread, ThreadIndex, ThreadState, World};
+use nat::log::{Binding64, Change, Event, Lack, Logger};
 use nat::ports::Ports;
 use nat::timeouts::{Timeouts, tick};
 use stats::Lane;
@@ -48,6 +49,18 @@ pub enum Refused {
     Taken,
 }
 
+/// A binding as logs have it, by its keys or those of one of its sessions.
+fn logged_binding([user, world]: &[Key; 2]) -> Binding64 {
+    let (protocol, outside) = (user.protocol(), world.end());
+    let user = user.user();
+    Binding64 { fib: user.fib, protocol, inside: (user.addr, user.port), outside }
+}
+
+/// The event of a session with these keys.
+fn logged(change: Change, keys: &[Key; 2]) -> Event {
+    Event::Session64(change, logged_binding(keys), keys[OUTWARD].remote())
+}
+
 /// Mark of a session in [`Flows::next_of_both`]; no table has so many entries.
 pub const SESSION: u32 = 1 << 31;
 
@@ -78,6 +91,8 @@ pub struct Flows {
     generation: u32,
     thread: u16,
     gauges: [Lane; 2],
+    /// Tells operators of bindings and sessions.
+    logger: Logger,
 }
 
 /// Positions in [`Flows::shares`].
@@ -100,6 +115,7 @@ impl Flows {
             generation: 0,
             thread: thread.0,
             gauges: world.get::<Counters>().gauges(thread),
+            logger: Logger::new(world),
         }
     }
 
@@ -116,6 +132,18 @@ impl Flows {
     /// A random number.
     pub fn random(&mut self) -> u64 {
         self.ports.random()
+    }
+
+    /// Tells operators of a binding or a session that there is no room for.
+    #[cold]
+    pub fn refuse(&mut self, refused: Refused, settings: &Settings) {
+        let lack = match refused {
+            Refused::Bindings => Lack::Bindings(settings.bibs as u32),
+            Refused::Sessions => Lack::Sessions(settings.sessions as u32),
+            Refused::Ports => Lack::Addresses(0),
+            Refused::Exists | Refused::Taken => return,
+        };
+        self.logger.lack(lack);
     }
 
     /// Looks a packet's session up: its index, and the packet's direction.
@@ -244,12 +272,17 @@ impl Flows {
         self.sessions.renew(at, all_of(share));
         self.shares[OF_SESSIONS].add(share);
         self.gauges[1].set(0, self.sessions.len() as u64);
+        self.logger.post(|| logged(Change::Created, &keys));
         Ok(at)
     }
 
     /// Removes a session, and its binding with the last one.
     pub fn remove(&mut self, at: u32) {
+        let keys = self.sessions.keys(at).copied();
         let Some(session) = self.sessions.remove(at) else { return };
+        if let Some(keys) = keys {
+            self.logger.post(|| logged(Change::Deleted, &keys));
+        }
         self.shares[OF_SESSIONS].remove(session.share);
         self.gauges[1].set(0, self.sessions.len() as u64);
         let binding = session.binding.and_then(|handle| self.bindings.resolve(handle));

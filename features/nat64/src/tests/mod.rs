@@ -26,6 +26,8 @@ pub static PLUGINS: &[&Plugin] = &[
     &ip::PLUGIN,
     &icmp::PLUGIN,
     &ip_reassembly::PLUGIN,
+    &syslog::PLUGIN,
+    &ipfix_export::PLUGIN,
     &PLUGIN,
 ];
 
