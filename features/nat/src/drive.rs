@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! For tests of the kinds: packets as they have left, and instances with several threads.
 
+use crate::log::{DOMAIN, Log, SOURCE_PORT, StreamName};
 use crate::packet::ports_of;
 use cli::{Command, Tree};
 use graph::counters::ERRORS;
 use graph::{Plugin, Runtime, SwIfIndex, World, WorldConfig};
-use net::drive::{Recorded, Recorder, ethernet, peer_mac, port_mac};
+use net::drive::{Recorded, Recorder, Rig, ethernet, peer_mac, port_mac};
 use net::{Addresses, Interfaces, Neighbor, Neighbors};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -160,12 +161,21 @@ impl Logs {
     }
 }
 
-/// Commands that switch both logs on.
-pub const LOGGING: [&str; 3] = [
-    "set ipfix exporter collector 10.0.1.89 src 10.0.0.1 template-interval 86400 path-mtu 1400",
-    "set syslog sender collector 10.0.1.89 src 10.0.0.1 max-msg-size 1000",
-    "nat ipfix logging enable",
-];
+/// Switches both logs on, of an instance whose ports have 10.0.N.1/24.
+///
+/// # Panics
+/// If that fails.
+pub fn log_all(rig: &mut Rig) {
+    for line in [
+        "set ipfix exporter collector 10.0.1.89 src 10.0.0.1 template-interval 86400 path-mtu 1400",
+        "set syslog sender collector 10.0.1.89 src 10.0.0.1 max-msg-size 1000",
+    ] {
+        rig.cli(line);
+    }
+    let stream = StreamName { domain: DOMAIN, source_port: SOURCE_PORT };
+    let world = rig.world();
+    world.get::<Log>().set_ipfix(&world, Some(stream)).expect("on");
+}
 
 /// Reads the logs among frames that have left, in the order in which they have.
 ///

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::flows::SESSIONS;
+use ::nat::drive::{log_all, logs};
+use net::drive::Recorded;
 
 /// A user with all of its sessions gets an error for one more, and doesn't hinder others.
 #[suite::test]
@@ -56,4 +58,31 @@ fn the_last_port_is_given() {
     // Closing one gives its port back.
     rig.cli("det44 close session in 10.0.0.2:4007 10.0.1.2:53");
     one(&mut rig, 0, &ask(9, "10.0.1.2"));
+}
+
+/// Operators learn once a second of users with too many sessions, and of which.
+#[suite::test]
+fn a_user_with_too_many_sessions_is_told() {
+    let mut rig = router();
+    log_all(&mut rig);
+    let received = |rig: &mut Rig| {
+        rig.cli("ipfix flush");
+        rig.bench.settle();
+        logs(&rig.world().get::<Recorded>().take())
+    };
+    let ask = |n: u32| {
+        let to = format!("10.0.1.{}", 2 + n / 100);
+        packet(0, "10.0.0.2", &to).udp(2000 + (n % 100) as u16, 53).build()
+    };
+    let frames: Vec<_> = (0..SESSIONS + 3).map(ask).collect();
+    frames.chunks(100).for_each(|frames| rig.receive_all(0, frames));
+    let seen = received(&mut rig);
+    assert_eq!(seen.templates.len(), 7);
+    let record = vec![13, 0, 0, 0, 3, 0, 0, 3, 0xe8, 10, 0, 0, 2];
+    assert_eq!((seen.records, seen.messages), (vec![(262, record)], vec![]));
+    rig.receive_all(0, &[ask(SESSIONS)]);
+    assert_eq!(received(&mut rig).records, []);
+    rig.seconds(1);
+    rig.receive_all(0, &[ask(SESSIONS)]);
+    assert_eq!(received(&mut rig).records.len(), 1);
 }

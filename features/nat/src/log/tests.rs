@@ -2,7 +2,7 @@
 //! Bytes of each kind of record and message; lacks; rings that are full.
 
 use super::*;
-use crate::drive::{LOGGING, Logs, logs};
+use crate::drive::{Logs, log_all, logs};
 use graph::Plugin;
 use net::drive::{Recorded, Rig, peer_mac};
 use net::{Neighbor, Neighbors};
@@ -41,12 +41,6 @@ fn router() -> Rig {
     let peer = Neighbor::new(rig.ports[1], collector, peer_mac(1));
     world.get::<Neighbors>().set(&world, Neighbor { is_static: true, ..peer }).expect("set");
     rig
-}
-
-fn switch_on(rig: &mut Rig) {
-    LOGGING[..2].iter().for_each(|line| drop(rig.cli(line)));
-    let stream = StreamName { domain: DOMAIN, source_port: SOURCE_PORT };
-    rig.world().get::<Log>().set_ipfix(&rig.world(), Some(stream)).expect("on");
 }
 
 fn flushed(rig: &mut Rig) -> Logs {
@@ -89,7 +83,7 @@ const SOURCE6: [u8; 25] =
 #[suite::test]
 fn bytes_of_records_and_messages() {
     let mut rig = router();
-    switch_on(&mut rig);
+    log_all(&mut rig);
     let world = rig.world();
     world.get::<Log>().set_compose(|_, fib, addr| {
         Ipv6Addr::from_bits(u128::from(fib) << 32 | 0x0064_ff9b << 96 | u128::from(addr.to_bits()))
@@ -168,7 +162,7 @@ fn bytes_of_records_and_messages() {
 #[suite::test]
 fn a_lack_is_told_once_a_second() {
     let mut rig = router();
-    switch_on(&mut rig);
+    log_all(&mut rig);
     let world = rig.world();
     // Two threads.
     let mut loggers = [Logger::new(&world), Logger::new(&world)];
@@ -198,7 +192,7 @@ fn nothing_is_made_that_nobody_wants() {
     let mut logger = Logger::new(&world);
     logger.post(|| unreachable!("no log is on"));
     logger.lack(Lack::Sessions(1));
-    switch_on(&mut rig);
+    log_all(&mut rig);
     rig.cli("set syslog filter severity error");
     logger.post(|| Event::Session44(Change::Created, session(None)));
     let seen = flushed(&mut rig);
@@ -216,7 +210,7 @@ fn nothing_is_made_that_nobody_wants() {
 #[suite::test]
 fn events_that_find_the_ring_full_are_counted() {
     let mut rig = router();
-    switch_on(&mut rig);
+    log_all(&mut rig);
     let world = rig.world();
     let mut logger = Logger::new(&world);
     for _ in 0..WAITING + 10 {

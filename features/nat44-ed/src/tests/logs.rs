@@ -2,13 +2,13 @@
 //! Sessions that begin and end, as collectors learn of them.
 
 use super::*;
-use ::nat::drive::{LOGGING, Logs, logs};
+use ::nat::drive::{Logs, log_all, logs};
 use net::drive::Recorded;
 use std::collections::BTreeSet;
 
 fn logged(lines: &[&str]) -> Rig {
     let mut rig = router(lines);
-    LOGGING.iter().for_each(|line| drop(rig.cli(line)));
+    log_all(&mut rig);
     rig
 }
 
@@ -126,7 +126,7 @@ fn lacks_are_told_once_a_second() {
     for line in ["nat44 plugin enable sessions 2", "set interface nat44 in p0 out p1"] {
         rig.cli(line);
     }
-    LOGGING.iter().for_each(|line| drop(rig.cli(line)));
+    log_all(&mut rig);
     let ask = |port| packet(0, "10.0.0.2", "10.0.1.2").udp(port, 53);
     // No address at all: three packets, one record.
     (0..3).for_each(|port| receive(&mut rig, 0, &ask(5000 + port)));

@@ -3,6 +3,7 @@ mod api;
 mod errors;
 mod fragments;
 mod limits;
+mod logs;
 mod model;
 mod mutated;
 mod packets;
