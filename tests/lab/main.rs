@@ -30,6 +30,7 @@ mod multicast;
 mod multipath;
 mod nat44;
 mod nat64;
+mod nat_log;
 mod neighbors;
 mod netdevs;
 mod odd;

@@ -56,6 +56,7 @@ pub const PEERS: &[Need] = &[
     need("linux.uml", "user-mode-linux"),
     need("modprobe", "kmod"),
     need("lldpd", "lldpd"),
+    need("nfcapd", "nfdump"),
     need("nft", "nftables"),
     need("conntrack", "conntrack"),
     need("pppd", "ppp"),
@@ -73,7 +74,7 @@ pub const PEERS: &[Need] = &[
 
 /// Packages whose daemons Debian starts when they are installed. Only tests want them, and start
 /// them themselves.
-const DAEMONS: &[&str] = &["lldpd", "radvd"];
+const DAEMONS: &[&str] = &["lldpd", "nfdump", "radvd"];
 
 fn is_there(need: &Need) -> bool {
     match need.probe {
