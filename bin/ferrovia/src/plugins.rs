@@ -70,6 +70,7 @@ pub static ALL: &[&Plugin] = &[
     &det44::PLUGIN,
     &nat64::PLUGIN,
     &nat66::PLUGIN,
+    &dslite::PLUGIN,
     &pnat::PLUGIN,
     &pg::PLUGIN,
     &unittest::PLUGIN,

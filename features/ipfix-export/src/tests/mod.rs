@@ -4,7 +4,7 @@ mod reader;
 use crate::api::{
     IpfixAllExporterGet, IpfixExporterCreateDelete, IpfixExporterDump, IpfixFlush, SetIpfixExporter,
 };
-use crate::stream::{FIRST_ID, Limits, Now, Refused, Stream};
+use crate::stream::{FIRST_ID, Limits, Now, Refused, Stream, WAIT};
 use crate::template::iana;
 use crate::{DEFAULT, Element, Ipfix, PLUGIN, Reports, SourceId, StreamName, Template};
 use graph::Plugin;
@@ -90,22 +90,22 @@ fn bytes_of_templates_and_records() {
 }
 
 #[suite::test]
-fn records_wait_for_a_second_and_templates_come_again() {
+fn records_wait_for_a_while_and_templates_come_again() {
     const SECOND: u64 = 1_000_000_000;
     let mut stream = Stream::new(NAME);
     let id = stream.add(SHORT);
     let mut out = Vec::new();
     stream.record((id, &[6, 0, 80]), (now(5), LIMITS), &mut out).expect("taken");
-    assert_eq!((stream.next(), stream.waiting()), (Some(SECOND + 5), 1));
-    stream.run(now(SECOND + 4), LIMITS, &mut out);
+    assert_eq!((stream.next(), stream.waiting()), (Some(WAIT + 5), 1));
+    stream.run(now(WAIT + 4), LIMITS, &mut out);
     assert!(out.is_empty());
-    stream.run(now(SECOND + 5), LIMITS, &mut out);
+    stream.run(now(WAIT + 5), LIMITS, &mut out);
     assert_eq!((out.len(), stream.waiting()), (2, 0));
-    assert_eq!(stream.next(), Some(11 * SECOND + 5));
-    stream.run(now(11 * SECOND + 5), LIMITS, &mut out);
+    assert_eq!(stream.next(), Some(WAIT + 10 * SECOND + 5));
+    stream.run(now(WAIT + 10 * SECOND + 5), LIMITS, &mut out);
     assert_eq!(out.len(), 3);
     assert_eq!(out[2][16..18], [0, 2]);
-    assert_eq!(stream.next(), Some(21 * SECOND + 5));
+    assert_eq!(stream.next(), Some(WAIT + 20 * SECOND + 5));
 }
 
 #[suite::test]
@@ -181,7 +181,7 @@ fn messages_leave_as_datagrams() {
     assert!(sent(&mut rig).is_empty());
     record(&rig, id, 80);
     assert!(sent(&mut rig).is_empty());
-    rig.seconds(2);
+    rig.seconds(6);
     let messages = sent(&mut rig);
     assert_eq!(messages.len(), 3);
     let mut reader = Reader::default();
