@@ -8,10 +8,10 @@ use graph::counters::ERRORS;
 use graph::{Plugin, Runtime, SwIfIndex, World, WorldConfig};
 use net::drive::{Recorded, Recorder, Rig, ethernet, peer_mac, port_mac};
 use net::{Addresses, Interfaces, Neighbor, Neighbors};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use wire::l4::{self, Verdict};
-use wire::{Header, Ip4, IpHeader, IpProtocol, Ipv4Header};
+use wire::{Header, Ip4, Ip6, IpHeader, IpProtocol, Ipv4Header};
 
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
@@ -48,7 +48,8 @@ pub fn seen((port, frame): &(usize, Vec<u8>)) -> Seen {
     Seen { port: *port, from: (ip.src(), l4.src_port), to: (ip.dst(), l4.dst_port) }
 }
 
-/// An instance with a main thread and workers, whose ports N have 10.0.N.1/24 and neighbours.
+/// An instance with a main thread and workers, whose ports N have 10.0.N.1/24, 2001:db8:N::1/64 and
+/// neighbours.
 pub struct Threads {
     /// The instance.
     pub world: Arc<World>,
@@ -86,10 +87,19 @@ impl Threads {
         interfaces.set_admin(world, sw_if, true).expect("up");
         let prefix = format!("10.0.{i}.1/24").parse().expect("a prefix");
         world.get::<Addresses<Ip4>>().add(world, sw_if, prefix).expect("added");
+        let prefix = format!("2001:db8:{i}::1/64").parse().expect("a prefix");
+        world.get::<Addresses<Ip6>>().add(world, sw_if, prefix).expect("added");
         for host in 2..40 {
-            let peer = Neighbor::new(sw_if, Ipv4Addr::new(10, 0, i, host).into(), peer_mac(0));
-            let peer = Neighbor { is_static: true, ..peer };
-            world.get::<Neighbors>().set(world, peer).expect("set");
+            let (net, last) = (u16::from(i), u16::from(host));
+            let peers: [IpAddr; 2] = [
+                Ipv4Addr::new(10, 0, i, host).into(),
+                Ipv6Addr::new(0x2001, 0xdb8, net, 0, 0, 0, 0, last).into(),
+            ];
+            for peer in peers {
+                let peer = Neighbor::new(sw_if, peer, peer_mac(0));
+                let peer = Neighbor { is_static: true, ..peer };
+                world.get::<Neighbors>().set(world, peer).expect("set");
+            }
         }
         self.ports.push(sw_if);
     }
@@ -116,7 +126,17 @@ impl Threads {
     /// # Panics
     /// If there is no buffer, or a checksum is wrong.
     pub fn pass(&mut self, thread: usize, port: usize, frame: &[u8]) -> Vec<Seen> {
-        let input = self.world.node("ip4-input").expect("there");
+        self.frames(thread, port, frame).iter().map(seen).collect()
+    }
+
+    /// As [`Self::pass`], for either IP version; returns the frames, each with its port.
+    ///
+    /// # Panics
+    /// If there is no buffer.
+    pub fn frames(&mut self, thread: usize, port: usize, frame: &[u8]) -> Vec<(usize, Vec<u8>)> {
+        let is_v6 = frame[ETHERNET] >> 4 == 6;
+        let input = if is_v6 { "ip6-input" } else { "ip4-input" };
+        let input = self.world.node(input).expect("there");
         let rt = &mut self.threads[thread];
         let mut b = rt.cache().alloc().expect("a buffer");
         assert!(b.set_data(&frame[ETHERNET..]));
@@ -125,9 +145,7 @@ impl Threads {
         self.turns();
         let number = |sw_if: u32| self.ports.iter().position(|port| port.0 == sw_if);
         let all = self.world.get::<Recorded>().take();
-        all.into_iter()
-            .map(|(sw_if, frame)| seen(&(number(sw_if).expect("a port"), frame)))
-            .collect()
+        all.into_iter().map(|(sw_if, frame)| (number(sw_if).expect("a port"), frame)).collect()
     }
 
     /// Packets of all threads that a node has counted for a reason.

@@ -7,6 +7,7 @@ mod limits;
 mod model;
 mod mutated;
 mod sessions;
+mod workers;
 
 use crate::PLUGIN;
 use graph::Plugin;
