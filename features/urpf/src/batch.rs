@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reverse path checks of many packets at once, in place of the node.
 
-use crate::check::{To, Urpf, exempt};
+use crate::check::{Check, To, Urpf, exempt};
 use crate::config::Config;
 use graph::{Build, ChainStep, Cx, ThreadIndex, World};
 use net::{AdjIndex, Net, PacketColumns, Stage};
@@ -13,18 +13,17 @@ use wire::Address;
 const MOST: usize = u64::BITS as usize;
 
 /// The function [`passing`], compiled for an instruction set.
-type Passing<F, const TX: bool, const STRICT: bool> =
-    fn(&Urpf<F, TX, STRICT>, &PacketColumns<'_, F>, Config, &Turn<'_>) -> u64;
+type Passing<F> = fn(&Check<F>, &PacketColumns<'_, F>, Config, &Turn<'_>) -> u64;
 
 /// The stage of a node.
 pub struct Batch<F: Net, const TX: bool, const STRICT: bool> {
-    urpf: Urpf<F, TX, STRICT>,
-    passing: Passing<F, TX, STRICT>,
+    check: Check<F>,
+    passing: Passing<F>,
 }
 
 impl<F: Net, const TX: bool, const STRICT: bool> Build for Batch<F, TX, STRICT> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { urpf: Urpf::new(world), passing: passing_variants::<F, TX, STRICT>().best() }
+        Self { check: Check::new(world, TX, STRICT), passing: passing_variants::<F>().best() }
     }
 }
 
@@ -35,36 +34,41 @@ impl<F: Net, const TX: bool, const STRICT: bool> Stage<F> for Batch<F, TX, STRIC
         step: ChainStep<'_>,
         cx: &Cx<'_, false>,
     ) -> u64 {
-        (self.passing)(&self.urpf, packets, step.config::<Urpf<F, TX, STRICT>>(), cx.turn)
+        (self.passing)(&self.check, packets, step.config::<Urpf<F, TX, STRICT>>(), cx.turn)
     }
 }
 
-/// A mask of the packets whose sources pass. All sources are looked up together, as in the node.
+/// A mask of the packets whose sources pass. All sources are looked up together,
+/// so that the loads of the table's cells overlap. Most blocks are of sources behind one next hop.
 #[inline(always)]
-fn passing<I: Isa, F: Net, const TX: bool, const STRICT: bool>(
-    urpf: &Urpf<F, TX, STRICT>,
+fn passing<I: Isa, F: Net>(
+    check: &Check<F>,
     packets: &PacketColumns<'_, F>,
     config: Config,
     turn: &Turn<'_>,
 ) -> u64 {
     let &PacketColumns { sw_if, table, sources, .. } = packets;
-    let fib = if TX { urpf.table_of(sw_if, config, turn) } else { config.table().unwrap_or(table) };
+    let fib = if check.is_tx {
+        check.table_of(sw_if, config, turn)
+    } else {
+        config.table().unwrap_or(table)
+    };
     if config.deny_default {
         let passes =
-            |src| exempt::<F>(src) || urpf.without_default(src, fib, sw_if, turn) == To::Next;
+            |src| exempt::<F>(src) || check.without_default(src, fib, sw_if, turn) == To::Next;
         return mask(sources, passes);
     }
-    let Some(routes) = urpf.fib.table(fib, turn) else { return 0 };
+    let Some(routes) = check.fib.table(fib, turn) else { return 0 };
     let n = sources.len().min(MOST);
     let (mut keys, mut hops) = ([F::key(F::Addr::ZERO); MOST], [0; MOST]);
     keys.iter_mut().zip(sources).for_each(|(key, src)| *key = F::key(*src));
-    if urpf.look_up::<I>(routes, &keys[..n], &mut hops, sw_if, turn) {
+    if check.look_up::<I>(routes, &keys[..n], &mut hops, sw_if, turn) {
         return u64::MAX;
     }
     let mut hops = hops.iter();
     mask(sources, |src| {
         let hop = hops.next().map_or(AdjIndex::default(), |hop| AdjIndex(*hop));
-        exempt::<F>(src) || urpf.judge(hop, src, fib, sw_if, turn) == To::Next
+        exempt::<F>(src) || check.judge(hop, src, fib, sw_if, turn) == To::Next
     })
 }
 
@@ -77,10 +81,10 @@ fn mask<A: Copy>(sources: &[A], mut passes: impl FnMut(A) -> bool) -> u64 {
 
 variants! {
     /// [`passing`].
-    fn passing_variants<I: Isa, F: Net, const TX: bool, const STRICT: bool>(
-        urpf: &Urpf<F, TX, STRICT>,
+    fn passing_variants<I: Isa, F: Net>(
+        check: &Check<F>,
         packets: &PacketColumns<'_, F>,
         config: Config,
         turn: &Turn<'_>
-    ) -> u64 = passing::<I, F, TX, STRICT>;
+    ) -> u64 = passing::<I, F>;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-rx-urpf-strict` and its kind.
+//! `ip4-rx-urpf-strict` and its kind: packets that don't take the super-path, one by one. The
+//! others are checked by the stage, many at once.
 
 use crate::accepted::Accepted;
 use crate::config::Config;
-use buffer::{Buffer, FRAME_SIZE, Flags};
-use graph::{Build, Configured, Cx, Next, Node, ThreadIndex, Trace, Vector, World};
+use buffer::{Buffer, Flags};
+use graph::{Build, Configured, Cx, Next, Node, ThreadIndex, Trace, World};
 use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Net, TableIndex};
 use simd::Isa;
 use std::fmt;
@@ -19,11 +20,17 @@ const STEPS: usize = 8;
 
 /// With `TX`, on the arc of packets that leave; with `STRICT`, the route has to lead back by the
 /// same interface.
-pub struct Urpf<F: Net, const TX: bool, const STRICT: bool> {
+pub struct Urpf<F: Net, const TX: bool, const STRICT: bool>(Check<F>);
+
+/// What the nodes and their stages share, compiled once for all four.
+pub struct Check<F: Net> {
     pub(crate) fib: Arc<Fib<F>>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
     accepted: Arc<Accepted<F>>,
+    /// Packets that leave are checked.
+    pub(crate) is_tx: bool,
+    is_strict: bool,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,17 +72,19 @@ impl Trace for UrpfTrace {
 
 impl<F: Net, const TX: bool, const STRICT: bool> Build for Urpf<F, TX, STRICT> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self::new(world)
+        Self(Check::new(world, TX, STRICT))
     }
 }
 
-impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
-    pub(crate) fn new(world: &World) -> Self {
+impl<F: Net> Check<F> {
+    pub(crate) fn new(world: &World, is_tx: bool, is_strict: bool) -> Self {
         Self {
             fib: world.get(),
             adjacencies: world.get(),
             interfaces: world.get(),
             accepted: world.get(),
+            is_tx,
+            is_strict,
         }
     }
 }
@@ -88,29 +97,17 @@ pub(crate) fn exempt<F: Net>(src: F::Addr) -> bool {
 
 /// The source of a packet to check; `Err` if the packet need not or can't be checked.
 #[inline(always)]
-fn source<F: Net, const TX: bool>(b: &Buffer) -> Result<F::Addr, To> {
-    let at = if TX { b.l3_at() } else { 0 };
+fn source<F: Net>(b: &Buffer, is_tx: bool) -> Result<F::Addr, To> {
+    let at = if is_tx { b.l3_at() } else { 0 };
     let ip = F::Header::view_at(b.data(), at).ok_or(To::TooShort)?;
     let (src, dst) = (ip.src(), ip.dst());
     let to_many = dst.multicast() || !F::IS_V6 && dst == F::Addr::mask(F::BITS);
     let exempt = src == F::Addr::ZERO && to_many || exempt::<F>(src);
-    if exempt || TX && b.flags.contains(Flags::LOCAL) { Err(To::Next) } else { Ok(src) }
+    if exempt || is_tx && b.flags.contains(Flags::LOCAL) { Err(To::Next) } else { Ok(src) }
 }
 
-impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
-    /// The interface of the check.
-    #[inline(always)]
-    fn sw_if(b: &Buffer) -> u32 {
-        if TX { b.tx_if } else { b.rx_if }
-    }
-
-    /// The table that the packet's source is looked up in.
-    #[inline(always)]
-    fn table(&self, b: &Buffer, config: Config, turn: &Turn<'_>) -> TableIndex {
-        self.table_of(Self::sw_if(b), config, turn)
-    }
-
-    /// The same for packets of an interface.
+impl<F: Net> Check<F> {
+    /// The table that sources of packets of an interface are looked up in.
     #[inline(always)]
     pub(crate) fn table_of(&self, sw_if: u32, config: Config, turn: &Turn<'_>) -> TableIndex {
         config.table().unwrap_or_else(|| {
@@ -174,7 +171,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
     fn leads_back(&self, adj: AdjIndex, sw_if: u32, turn: &Turn<'_>) -> bool {
         let adj = self.adjacencies.get(adj, turn);
         adj.is_some_and(|adj| {
-            adj.kind as u8 <= AdjKind::Glean as u8 && (!STRICT || adj.tx_if == sw_if)
+            adj.kind as u8 <= AdjKind::Glean as u8 && (!self.is_strict || adj.tx_if == sw_if)
         })
     }
 
@@ -226,7 +223,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
     ) -> To {
         match adj.kind {
             AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean
-                if !STRICT || adj.tx_if == sw_if =>
+                if !self.is_strict || adj.tx_if == sw_if =>
             {
                 To::Next
             }
@@ -239,27 +236,25 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         }
     }
 
-    /// Next node of a packet of a vector that isn't looked up as a whole. Not inlined: the bodies
-    /// of eight nodes for three instruction sets would each hold copies of the lookup.
-    #[inline(never)]
-    fn decide<const TRACED: bool>(&self, b: &Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let config = cx.feature_config::<Self>(b);
-        let fib = self.table(b, config, cx.turn);
-        let src = source::<F, TX>(b);
+    /// Next node of a packet, and of what source in which table.
+    fn decide(
+        &self,
+        b: &Buffer,
+        config: Config,
+        turn: &Turn<'_>,
+    ) -> (To, Option<F::Addr>, TableIndex) {
+        let sw_if = if self.is_tx { b.tx_if } else { b.rx_if };
+        let fib = self.table_of(sw_if, config, turn);
+        let src = source::<F>(b, self.is_tx);
         let to = match src {
             Err(to) => to,
-            Ok(src) if config.deny_default => {
-                self.without_default(src, fib, Self::sw_if(b), cx.turn)
-            }
-            Ok(src) => match self.fib.adj(fib, src, cx.turn) {
-                Some(adj) => self.judge(adj, src, fib, Self::sw_if(b), cx.turn),
+            Ok(src) if config.deny_default => self.without_default(src, fib, sw_if, turn),
+            Ok(src) => match self.fib.adj(fib, src, turn) {
+                Some(adj) => self.judge(adj, src, fib, sw_if, turn),
                 None => To::NoRoute,
             },
         };
-        if TRACED {
-            cx.trace(b, UrpfTrace { source: src.ok().map(Into::into), fib, to });
-        }
-        to
+        (to, src.ok(), fib)
     }
 }
 
@@ -281,46 +276,10 @@ impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        self.decide(b, cx)
-    }
-
-    /// All sources are looked up together, so that the loads of the table's cells overlap. Most
-    /// vectors are of one interface, from sources behind one next hop. Such a vector is decided
-    /// at once.
-    #[inline(always)]
-    fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let (n, turn) = (v.len(), cx.turn);
-        let place = |b: &Buffer| (Self::sw_if(b), b.feature);
-        let (first, config) = (place(v.get(0)), cx.feature_config::<Self>(v.get(0)));
-        let fib = self.table(v.get(0), config, turn);
-        let zero = F::key(F::Addr::ZERO);
-        let (mut keys, mut hops) = ([zero; FRAME_SIZE], [0; FRAME_SIZE]);
-        let (mut one_place, mut all_asked, mut differ) = (true, true, config.deny_default);
-        for (key, b) in keys.iter_mut().zip(v.iter()) {
-            let src = source::<F, TX>(b);
-            if place(b) != first {
-                let config = cx.feature_config::<Self>(b);
-                differ |= config.deny_default || self.table(b, config, turn) != fib;
-                one_place = false;
-            }
-            all_asked &= src.is_ok();
-            *key = src.map_or(zero, F::key);
+        let (to, source, fib) = self.0.decide(b, cx.feature_config::<Self>(b), cx.turn);
+        if TRACED {
+            cx.trace(b, UrpfTrace { source: source.map(Into::into), fib, to });
         }
-        let Some(routes) = self.fib.table(fib, turn).filter(|_| !differ) else {
-            for (b, out) in v.packets() {
-                out.go(self.decide(b, cx));
-            }
-            return;
-        };
-        if self.look_up::<I>(routes, &keys[..n], &mut hops, first.0, turn) && one_place && all_asked
-        {
-            return v.set_all(To::Next);
-        }
-        for ((b, out), hop) in v.packets().zip(&hops) {
-            out.go(match source::<F, TX>(b) {
-                Ok(src) => self.judge(AdjIndex(*hop), src, fib, Self::sw_if(b), turn),
-                Err(to) => to,
-            });
-        }
+        to
     }
 }
