@@ -86,6 +86,16 @@ pub trait Device: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Adds a further MAC address to the device's filter of received frames, or removes it. Returns
+    /// false if the device has no such filter: then it receives frames for other addresses only in
+    /// promiscuous mode.
+    ///
+    /// # Errors
+    /// Why the device refuses.
+    fn set_further_mac(&self, _world: &World, _mac: MacAddr, _on: bool) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// The receive queues, each with the thread that polls it; none for a device that has nothing
     /// to poll.
     fn rx_queues(&self) -> Vec<RxQueue> {

@@ -22,6 +22,7 @@ use wire::MacAddr;
 mod all_frames;
 mod column;
 mod find;
+mod further_macs;
 mod gso;
 mod ip;
 mod l2;
@@ -37,6 +38,7 @@ mod vlan;
 
 pub use all_frames::{FrameTakers, Promiscuous};
 pub use column::{Column, Property};
+pub use further_macs::{FurtherMacs, MacUser};
 pub use gso::Gso;
 pub use ip::IpBinding;
 pub use l2::{BackboneRewrite, L2Role, TagRewrite};

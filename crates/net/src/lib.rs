@@ -68,10 +68,10 @@ pub use flow_owner::FlowOwners;
 pub use frame_input::FrameInput;
 pub use implied::{implied_table, imply};
 pub use interface::{
-    BackboneRewrite, Column, FrameTags, FrameTakers, Gso, IfKind, Implied, Interface, Interfaces,
-    IpBinding, L2Role, MirrorRole, MtuKind, Mtus, NewInterface, NewOutput, Note, OriginalSettings,
-    OwnUse, Owner, Promiscuous, Property, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags,
-    VLAN_IDS, Vlan, tag_bytes,
+    BackboneRewrite, Column, FrameTags, FrameTakers, FurtherMacs, Gso, IfKind, Implied, Interface,
+    Interfaces, IpBinding, L2Role, MacUser, MirrorRole, MtuKind, Mtus, NewInterface, NewOutput,
+    Note, OriginalSettings, OwnUse, Owner, Promiscuous, Property, SentBy, SubFrames, SubInterface,
+    SubOf, TagRewrite, Tags, VLAN_IDS, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};

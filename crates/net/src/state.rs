@@ -5,9 +5,9 @@ use crate::counters::IfCounters;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
     Addresses, Adjacencies, BackboneRewrite, Column, Fib, FlowOwners, FlowRouterId, FrameTakers,
-    Gso, Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, MirrorRole, Neighbors, NextHops,
-    Note, Objects, PathMtus, Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite,
-    Taps,
+    FurtherMacs, Gso, Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, MirrorRole,
+    Neighbors, NextHops, Note, Objects, PathMtus, Promiscuous, RouteTables, Routes, Sources,
+    SuperPaths, TagRewrite, Taps,
 };
 use graph::StateDef;
 use stats::Space;
@@ -21,6 +21,7 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Interfaces>(),
     StateDef::of::<Column<Promiscuous>>(),
     StateDef::of::<Column<FrameTakers>>(),
+    StateDef::of::<FurtherMacs>(),
     StateDef::of::<Column<L2Role>>(),
     StateDef::of::<Column<TagRewrite>>(),
     StateDef::of::<Column<Option<BackboneRewrite>>>(),

@@ -9,6 +9,7 @@ use driver::{Netdevs, Opening, RxQueues, TxOffloads, TxQueues};
 use graph::{Section, SwIfIndex, World};
 use net::Device;
 use netlink::{Link, Rtnl};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use wire::MacAddr;
@@ -46,6 +47,8 @@ struct State {
     up: bool,
     promiscuous: bool,
     mac: MacAddr,
+    /// Further MAC addresses that frames are received for.
+    further: BTreeSet<MacAddr>,
     made: Made,
     /// The kernel's interface counts as used by this one ([`Netdevs`]).
     taken: bool,
@@ -82,6 +85,7 @@ impl HostDevice {
             control: None,
             up: false,
             promiscuous: false,
+            further: BTreeSet::new(),
             mac,
             made,
             taken: false,
@@ -247,6 +251,26 @@ impl Device for HostDevice {
         }
         state.promiscuous = on;
         Ok(())
+    }
+
+    fn set_further_mac(&self, _: &World, mac: MacAddr, on: bool) -> Result<bool, Error> {
+        let state = &mut *self.state();
+        if state.config.mode != Mode::Ethernet {
+            return Ok(false);
+        }
+        // While the kernel's interface is gone, the address is noted for its return.
+        if state.further.contains(&mac) != on
+            && let Some(control) = &state.control
+        {
+            let doing = "further MAC address";
+            control.membership(Membership::Unicast(mac), on).map_err(failed(doing))?;
+        }
+        if on {
+            state.further.insert(mac)
+        } else {
+            state.further.remove(&mac)
+        };
+        Ok(true)
     }
 
     fn rx_queues(&self) -> Vec<net::RxQueue> {

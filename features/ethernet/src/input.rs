@@ -4,7 +4,7 @@
 use crate::types::{EtherTypeNode, TypeTable, Types};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
-use net::{FrameTags, IfFlags, IfLanes, Interfaces, TAG, Tagged, Views, is_group};
+use net::{FrameTags, FurtherMacs, IfFlags, IfLanes, Interfaces, TAG, Tagged, Views, is_group};
 use simd::Isa;
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ const LENGTH: usize = 2;
 pub struct EthernetInput {
     interfaces: Arc<Interfaces>,
     types: Arc<Types>,
+    further: Arc<FurtherMacs>,
     lanes: Arc<IfLanes>,
 }
 
@@ -67,7 +68,12 @@ impl Trace for EthernetTrace {
 
 impl Build for EthernetInput {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { interfaces: world.get(), types: world.get(), lanes: IfLanes::of(world, thread) }
+        Self {
+            interfaces: world.get(),
+            types: world.get(),
+            further: world.get(),
+            lanes: IfLanes::of(world, thread),
+        }
     }
 }
 
@@ -134,7 +140,7 @@ impl EthernetInput {
             } else if ethertype.is_vlan() {
                 // A sub-interface may switch it.
                 return self.tagged(b, (from, run), (destination, ethertype), types, turn);
-            } else if !from.any {
+            } else if !from.any && !self.is_further(b.rx_if, destination, turn) {
                 return To::L3MacMismatch;
             }
         }
@@ -151,6 +157,12 @@ impl EthernetInput {
                 None => untyped(b, ethertype, HEADER),
             },
         }
+    }
+
+    /// Returns true for a further MAC address of an interface, as that of a virtual router.
+    #[inline(never)]
+    fn is_further(&self, rx_if: u32, destination: u64, turn: &Turn<'_>) -> bool {
+        self.further.has(rx_if, MacAddr::from_bits(destination >> 16), turn)
     }
 
     /// Finds the sub-interface of a tagged frame. If that routes, the packet starts behind the
@@ -188,7 +200,7 @@ impl EthernetInput {
         if destination != from.own {
             if !is_unicast(destination) {
                 mark_group(b, destination);
-            } else if !from.any {
+            } else if !from.any && !self.is_further(b.rx_if, destination, turn) {
                 return To::L3MacMismatch;
             }
         }

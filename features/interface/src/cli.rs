@@ -51,6 +51,9 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "set interface mtu", "[<kind:packet|ip4|ip6|mpls>] <mtu:u16> <interface:interface>" => set::mtu;
     /// Set the MAC address, or set it back to the interface's original one
     "set interface mac address", "(<interface:interface> {<mac:mac> | default})" => set::mac;
+    /// Receive frames for a further MAC address too, or end that
+    "set interface secondary-mac-address", "<interface:interface> <mac:mac> [add | del]"
+        => set::further_mac;
     /// Give an interface another name
     "set interface name", "<interface:interface> <name>" => set::name;
     /// Set an interface's tag

@@ -8,7 +8,7 @@ use crate::sub;
 use crate::tx;
 use cli::quote;
 use graph::{InputMode, Phase, RunningConfig, Section, World};
-use net::{Column, Gso, Interface, Interfaces, Note, Promiscuous, RxQueue};
+use net::{Column, FurtherMacs, Gso, Interface, Interfaces, MacUser, Note, Promiscuous, RxQueue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Says what was set.
@@ -64,6 +64,10 @@ fn device(world: &World, i: &Interface, usual: InputMode, lines: &mut Section<'_
         let line = format!("set interface mac address {name}");
         // The original one may be zero, which nobody can set.
         push(format!("{line} {}", i.own_mac()), format!("{line} default"));
+    }
+    for mac in world.get::<FurtherMacs>().of_user(i.sw_if, MacUser::OPERATOR) {
+        let line = format!("set interface secondary-mac-address {name} {mac}");
+        push(format!("{line} add"), format!("{line} del"));
     }
     let mtus = ["", "packet ", "ip4 ", "ip6 ", "mpls "].into_iter().zip(i.mtu.own).enumerate();
     for (at, (kind, mtu)) in mtus {

@@ -5,7 +5,10 @@ use crate::queues::{place_rx, set_tx_threads, tx_threads};
 use cli::{Error, Result};
 use graph::{InputMode, Replies, SwIfIndex, ThreadIndex, World};
 use msg::retval;
-use net::{Column, IfCounters, Interface, Interfaces, MtuKind, Note, RxQueue};
+use net::{
+    Column, FurtherMacs, IfCounters, Interface, Interfaces, MacUser, MtuKind, Note, RxQueue,
+};
+use wire::MacAddr;
 
 /// Interfaces whose name holds this text, in whatever case.
 pub fn matching(w: &World, part: &str) -> Vec<Interface> {
@@ -50,6 +53,21 @@ pub fn set_tag(w: &World, sw_if: SwIfIndex, tag: Option<&str>) -> Result<()> {
         return Err(Error::parse("a tag isn't empty").retval(retval::INVALID_VALUE));
     }
     w.get::<Column<Note>>().set(w, sw_if, Note(tag.unwrap_or_default().to_string()))
+}
+
+/// Adds a further MAC address of an interface for the operator, or removes it.
+///
+/// # Errors
+/// An interface that isn't there (−2) or carries no Ethernet frames (−7); no address of a station
+/// (−7); one to be removed that wasn't added (−6).
+pub fn set_further_mac(w: &World, sw_if: SwIfIndex, mac: MacAddr, on: bool) -> Result<()> {
+    let further = w.get::<FurtherMacs>();
+    match on {
+        true => further.add(w, sw_if, mac, MacUser::OPERATOR)?,
+        false => further.remove(w, sw_if, mac, MacUser::OPERATOR)?,
+    }
+    w.note_config_change();
+    Ok(())
 }
 
 /// Starts the counters of an interface, or of all, again at zero. Threads do it at their next turn.

@@ -43,6 +43,11 @@ pub fn mac(w: &World, m: &Matches) -> Result<(), Error> {
     Ok(())
 }
 
+pub fn further_mac(w: &World, m: &Matches) -> Result<(), Error> {
+    let (_, sw_if) = named(w, m)?;
+    control::set_further_mac(w, sw_if, m.req("mac")?, !m.flag("del")).map_err(m.at("mac"))
+}
+
 pub fn name(w: &World, m: &Matches) -> Result<(), Error> {
     let (interfaces, sw_if) = named(w, m)?;
     interfaces.set_name(w, sw_if, m.str("name"))

@@ -11,7 +11,7 @@ use cli::{Cell, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::args::given_interface;
 use net::fib::Fib;
-use net::{Interface, Interfaces, IpBinding, LinkLocals, MtuKind};
+use net::{FurtherMacs, Interface, Interfaces, IpBinding, LinkLocals, MtuKind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
@@ -215,8 +215,9 @@ fn write_interface(w: &World, interface: &Interface, out: &mut Writer) {
 pub fn stations(w: &World, m: &Matches) -> Result<Output> {
     of_interfaces(w, m, |w, interface, out| {
         let groups = w.get::<Listener>().groups(interface.sw_if).into_iter();
-        let stations: BTreeSet<_> =
-            groups.map(|group| MacAddr::ip6_multicast(group).to_string()).collect();
+        let further = w.get::<FurtherMacs>().list(interface.sw_if);
+        let stations = groups.map(MacAddr::ip6_multicast).chain(further);
+        let stations: BTreeSet<_> = stations.map(|mac| mac.to_string()).collect();
         out.text(|text| {
             *text += &format!("{}:\n", interface.name);
             *text += &stations.iter().map(|mac| format!("  {mac}\n")).collect::<String>();

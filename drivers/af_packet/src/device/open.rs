@@ -12,12 +12,19 @@ use netlink::Link;
 use std::io;
 use wire::MacAddr;
 
-/// Configures an interface that was opened: it receives frames for our own address and for groups,
-/// but none before it is taken up.
-fn prepare(control: &Control, mode: Mode, mac: MacAddr, promiscuous: bool) -> io::Result<()> {
+/// Configures an interface that was opened: it receives frames for our own addresses and for
+/// groups, but none before it is taken up.
+fn prepare(
+    control: &Control,
+    mode: Mode,
+    macs: impl IntoIterator<Item = MacAddr>,
+    promiscuous: bool,
+) -> io::Result<()> {
     control.set_receiving(false)?;
     if mode == Mode::Ethernet {
-        control.membership(Membership::Unicast(mac), true)?;
+        for mac in macs {
+            control.membership(Membership::Unicast(mac), true)?;
+        }
         control.membership(Membership::AllMulticast, true)?;
         if promiscuous {
             control.membership(Membership::Promiscuous, true)?;
@@ -119,13 +126,14 @@ impl HostDevice {
 
     /// Gives an open interface all that was set meanwhile.
     fn attach(&self, world: &World, sw_if: SwIfIndex, open: HostInterface) -> Result<(), Error> {
-        let (config, mac, promiscuous, up) = {
+        let (config, macs, promiscuous, up) = {
             let state = self.state();
-            (state.config.clone(), state.mac, state.promiscuous, state.up)
+            let macs: Vec<_> = state.further.iter().copied().chain([state.mac]).collect();
+            (state.config.clone(), macs, state.promiscuous, state.up)
         };
         self.set_up_link(world, sw_if)?;
         let HostInterface { rx, tx, control, .. } = open;
-        prepare(&control, config.mode, mac, promiscuous).map_err(failed("host interface"))?;
+        prepare(&control, config.mode, macs, promiscuous).map_err(failed("host interface"))?;
         control.set_qdisc_bypass(config.qdisc_bypass).map_err(failed("queueing discipline"))?;
         self.rx.open(world, sw_if, config.mode == Mode::Ip, rx)?;
         if up {

@@ -195,3 +195,35 @@ fn small_and_staged_agree_on_mutated_tagged_frames() {
     ];
     small_and_staged_agree(&mut bench, parent, &bases);
 }
+
+#[suite::test]
+fn frames_for_a_further_mac_address_are_taken_where_it_was_added() {
+    let (mut bench, sw_if) = bench();
+    let further: std::sync::Arc<net::FurtherMacs> = bench.world.get();
+    let user = net::MacUser { feature: "test", id: 7 };
+    let mac = MacAddr([0, 0, 0x5e, 0, 1, 9]);
+    let on_vlan = SubFrames::Tagged(tags(Vlan::Id(9), None, true));
+    let sub = SwIfIndex(sub(&bench, sw_if, 9, on_vlan));
+    bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
+    let world = bench.world.clone();
+    let mut dropped = |frame: &[u8]| {
+        let before = bench.count("ethernet-input", "l3 mac mismatch");
+        bench.send("ethernet-input", frame, |b| b.rx_if = sw_if.0);
+        bench.count("ethernet-input", "l3 mac mismatch") - before == 1
+    };
+    let plain = frame(mac.0, 0x0800);
+    let on_sub = tagged(mac.0, &[(0x8100, 9)], 0x0800);
+    assert!(dropped(&plain) && dropped(&on_sub));
+    further.add(&world, sub, mac, user).expect("added");
+    assert!(dropped(&plain) && !dropped(&on_sub), "the sub-interface alone has it");
+    further.add(&world, sw_if, mac, net::MacUser::OPERATOR).expect("added");
+    further.add(&world, sw_if, mac, user).expect("added");
+    assert!(!dropped(&plain) && !dropped(&on_sub));
+    further.remove(&world, sub, mac, user).expect("removed");
+    assert!(further.remove(&world, sub, mac, user).is_err(), "it has gone");
+    further.remove(&world, sw_if, mac, user).expect("removed");
+    assert!(!dropped(&plain) && dropped(&on_sub), "the operator still wants it");
+    assert_eq!(further.of_user(sw_if, net::MacUser::OPERATOR), [mac]);
+    further.remove(&world, sw_if, mac, net::MacUser::OPERATOR).expect("removed");
+    assert!(dropped(&plain) && further.list(sw_if).is_empty());
+}

@@ -8,9 +8,9 @@ pub mod sub;
 pub mod tx;
 
 use crate::control;
-use cli::{Error, Result};
+use cli::Result;
 use graph::World;
-use msg::{Messages, Module, retval};
+use msg::{Messages, Module};
 use net::api::IfStatusFlags;
 use net::api::{InterfaceIndex, MacAddress};
 use net::{IfEvent, IfKind, Interfaces, MtuKind};
@@ -34,9 +34,7 @@ fn messages(m: &mut Messages<World>) {
     m.call(get_mac);
     m.call(|w, r: SwInterfaceAddDelMacAddress| -> Result<()> {
         let sw_if = InterfaceIndex(r.sw_if_index).existing(w)?;
-        let name = w.get::<Interfaces>().name(sw_if);
-        Err(Error::unsupported(format!("{name}: further MAC addresses aren't built yet"))
-            .retval(retval::UNIMPLEMENTED))
+        control::set_further_mac(w, sw_if, r.addr.into(), r.is_add != 0)
     });
     m.call(|w, r: SwInterfaceSetInterfaceName| {
         w.get::<Interfaces>().set_name(w, r.sw_if_index.existing(w)?, r.name.as_str())
@@ -72,7 +70,7 @@ msg::messages! {
     SwInterfaceSetMacAddress,
     /// Asks for the MAC address.
     SwInterfaceGetMacAddress,
-    /// Adds or removes a further MAC address: refused, it isn't built yet.
+    /// Adds or removes a further MAC address, for which frames are received as for the own one.
     SwInterfaceAddDelMacAddress,
     /// Gives an interface another name.
     SwInterfaceSetInterfaceName,

@@ -12,7 +12,7 @@ use graph::{InputMode, ThreadIndex};
 use msg::Loopback;
 use net::RxQueue;
 use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
-use net::{Gso, IfKind, NewInterface};
+use net::{FurtherMacs, Gso, IfKind, NewInterface};
 use std::sync::Mutex;
 
 /// A device with two receive queues, which take any thread and any mode.
@@ -137,8 +137,19 @@ fn interfaces_are_set() {
         Err(-7)
     );
     assert_eq!(client.call(SwInterfaceGetMacAddress { sw_if_index: GONE }).err(), Some(-2));
-    let further = |sw_if_index| SwInterfaceAddDelMacAddress { sw_if_index, addr: mac, is_add: 1 };
-    assert_eq!((client.call(further(t0.0)), client.call(further(GONE.0))), (Err(-9), Err(-2)));
+    let further =
+        |sw_if_index, addr, is_add| SwInterfaceAddDelMacAddress { sw_if_index, addr, is_add };
+    let other = MacAddress([2, 0, 0, 0, 0, 0x98]);
+    assert_eq!(client.call(further(GONE.0, other, 1)), Err(-2));
+    assert_eq!(client.call(further(t0.0, group, 1)), Err(-7));
+    assert_eq!(client.call(further(q1.0, other, 1)), Err(-7));
+    assert_eq!(client.call(further(t0.0, other, 0)), Err(-6));
+    assert_eq!(client.call(further(t0.0, other, 1)), Ok(()));
+    assert_eq!(client.call(further(t0.0, other, 1)), Ok(()), "it has it already");
+    let list = || bench.world.get::<FurtherMacs>().list(sw_if);
+    assert_eq!(list(), [other.into()]);
+    assert_eq!(client.call(further(t0.0, other, 0)), Ok(()));
+    assert!(list().is_empty());
 }
 
 #[suite::test]
