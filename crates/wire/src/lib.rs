@@ -28,6 +28,7 @@ pub mod gso;
 mod gtpu;
 mod host;
 pub mod icmp;
+pub mod igmp;
 mod ip;
 mod ip4;
 mod ip6;
