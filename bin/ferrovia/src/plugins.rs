@@ -42,6 +42,7 @@ pub static ALL: &[&Plugin] = &[
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
     &ip6_nd::PLUGIN,
+    &vrrp::PLUGIN,
     &l2::PLUGIN,
     &span::PLUGIN,
     &l2patch::PLUGIN,

@@ -146,6 +146,8 @@ pub const DUPLICATE_IF_ADDRESS: Retval = Retval(-127);
 pub const ACL_IN_USE_INBOUND: Retval = Retval(-142);
 /// The ACL is in the output list of an interface.
 pub const ACL_IN_USE_OUTBOUND: Retval = Retval(-143);
+/// It can't start: something that it needs is missing.
+pub const INIT_FAILED: Retval = Retval(-144);
 /// Another feature uses the ACL.
 pub const ACL_IN_USE_BY_LOOKUP_CONTEXT: Retval = Retval(-149);
 /// Another interface has the number.

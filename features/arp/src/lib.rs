@@ -36,6 +36,7 @@ mod reply;
 mod tests;
 
 pub use control::{Arp, Conflict, Gratuitous, set_proxy};
+pub use frame::answer;
 pub use ranges::{Range, Ranges};
 
 use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef};

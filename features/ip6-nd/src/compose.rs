@@ -22,7 +22,7 @@ pub const PACKET: usize = Ipv6Header::LEN + MESSAGE;
 
 /// Source and destination of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Envelope {
+pub(crate) struct Envelope {
     pub src_mac: MacAddr,
     pub dst_mac: MacAddr,
     pub src: Ipv6Addr,
@@ -102,7 +102,7 @@ pub fn solicitation(
 }
 
 /// An ICMPv6 message in its frame, with a hop limit of 255.
-pub fn frame(to: Envelope, body: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(to: Envelope, body: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; BODY + body.len()];
     frame[BODY..].copy_from_slice(body);
     write_header(&mut frame[Ethernet::LEN..], to.src, to.dst);
@@ -114,7 +114,7 @@ pub fn frame(to: Envelope, body: &[u8]) -> Vec<u8> {
 
 /// A solicitation that detects if another node has `target`; `nonce` identifies our own (RFC 4862
 /// 5.4.2, RFC 7527 4).
-pub fn duplicate_probe(mac: MacAddr, target: Ipv6Addr, nonce: [u8; 6]) -> Vec<u8> {
+pub(crate) fn duplicate_probe(mac: MacAddr, target: Ipv6Addr, nonce: [u8; 6]) -> Vec<u8> {
     let to = Envelope::multicast(mac, Ipv6Addr::UNSPECIFIED, solicited_node(target));
     let mut body = NeighborMessage::solicitation(target).as_bytes().to_vec();
     body.extend([NdOptionKind::NONCE.0, 1]);
@@ -148,7 +148,7 @@ pub fn listener(mac: MacAddr, src: Ipv6Addr, dst: Ipv6Addr, body: &[u8]) -> Vec<
 }
 
 /// Destination of reports: of version 2 all its routers, of version 1 the group.
-pub fn report_to(version1: Option<Ipv6Addr>) -> Ipv6Addr {
+pub(crate) fn report_to(version1: Option<Ipv6Addr>) -> Ipv6Addr {
     version1.unwrap_or(ALL_MLD2_ROUTERS)
 }
 

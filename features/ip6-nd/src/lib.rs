@@ -38,7 +38,7 @@ mod advertisement;
 mod api;
 mod check;
 mod cli;
-mod compose;
+pub mod compose;
 mod dad;
 mod due;
 mod examples;
