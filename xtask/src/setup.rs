@@ -57,6 +57,7 @@ pub const PEERS: &[Need] = &[
     need("modprobe", "kmod"),
     need("lldpd", "lldpd"),
     need("nfcapd", "nfdump"),
+    need("keepalived", "keepalived"),
     need("nft", "nftables"),
     need("conntrack", "conntrack"),
     need("pppd", "ppp"),
@@ -74,7 +75,7 @@ pub const PEERS: &[Need] = &[
 
 /// Packages whose daemons Debian starts when they are installed. Only tests want them, and start
 /// them themselves.
-const DAEMONS: &[&str] = &["lldpd", "nfdump", "radvd"];
+const DAEMONS: &[&str] = &["keepalived", "lldpd", "nfdump", "radvd"];
 
 fn is_there(need: &Need) -> bool {
     match need.probe {

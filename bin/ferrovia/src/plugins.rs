@@ -43,6 +43,7 @@ pub static ALL: &[&Plugin] = &[
     &arp::PLUGIN,
     &ip6_nd::PLUGIN,
     &vrrp::PLUGIN,
+    &igmp::PLUGIN,
     &l2::PLUGIN,
     &span::PLUGIN,
     &l2patch::PLUGIN,

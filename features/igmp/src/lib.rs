@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! IGMP version 3: which groups hosts listen to, and from which sources (RFC 3376), as a host, as a
+//! router, and as a proxy between both (RFC 4605).
+//!
+//! ```text
+//! ip4-local → igmp-input → igmp-parse-query  → control
+//!                        → igmp-parse-report → control
+//! igmp-timer-process → NAME-output
+//! ```
+//!
+//! Workers check messages and pass them to control, by a queue of 16 for each interface. [`host`]
+//! and [`router`] are the two sides of the protocol, without packets; `proxy` merges what hosts
+//! behind downstream interfaces listen to, and `forward` makes multicast routes of it.
+//!
+//! A router keeps 4,096 groups and 32,768 sources of an interface at most; reports beyond that
+//! change nothing.
+//!
+//! **As in VPP**, a record that an empty set of sources is listened to counts as a leave, whatever
+//! its kind; and times are longer than the RFC's after a leave. Where VPP's tests are to pass
+//! (`FERROVIA_COMPAT`), answers are in its order and sooner, and only the first report of a group
+//! that is listened to is repeated.
+//!
+//! Tests: a Linux host that joins and leaves; the tables of RFC 3376 6.4; both sides against each
+//! other on a lossy link; bytes of packets; 100,000 mutated packets.
+
+mod api;
+mod cli;
+mod control;
+mod filter;
+mod forward;
+mod host;
+mod input;
+mod order;
+mod packet;
+mod process;
+mod proxy;
+mod ranges;
+mod router;
+#[cfg(feature = "tests")]
+mod tests;
+
+use control::Igmp;
+use graph::{NodeDef, Plugin, StateDef};
+use input::{IgmpInput, Parse, Query, Report};
+use stats::Space;
+use wire::{Ip4, IpProtocol};
+
+/// IGMP.
+pub static PLUGIN: Plugin = Plugin {
+    name: "igmp",
+    about: "IGMP: which groups hosts listen to",
+    area: "multicast",
+    does: &[
+        "IGMP version 3 as a host (`igmp enable host`, `igmp listen`) and as a router that asks \
+         hosts and tells clients which sources they listen to (`igmp enable router`)",
+        "A proxy: hosts listen by an upstream interface, and multicast routes follow them \
+         (`igmp proxy-dev`)",
+        "Ranges of source-specific groups (`igmp group-prefix`)",
+    ],
+    spec: &["RFC 3376", "RFC 4604", "RFC 4605"],
+    limits: &[
+        "Hosts of versions 1 and 2 are served, but a group that they listen to can be left by a \
+         host of version 3; queries are of version 3 only",
+        "Packets that hosts behind a proxy send aren't forwarded upstream",
+        "The second query after the start follows after a whole interval",
+    ],
+    state: &[StateDef::of::<Igmp>()],
+    counters: &[("/net/igmp/tx", Space::Interface)],
+    nodes: &[
+        NodeDef::of::<IgmpInput>(),
+        NodeDef::of::<Parse<Query>>(),
+        NodeDef::of::<Parse<Report>>(),
+    ],
+    cli: self::cli::COMMANDS,
+    phases: &[self::cli::LISTENING],
+    config: self::cli::write_config,
+    examples: self::cli::EXAMPLES,
+    transient: &[
+        ("test igmp timers", "for tests of clients, as in VPP"),
+        ("clear igmp", "removes what hosts have reported"),
+    ],
+    api: &[api::API],
+    start: |world| {
+        ip::register_protocol::<Ip4>(world, IpProtocol::IGMP, "igmp-input")?;
+        process::start(world);
+        Ok(())
+    },
+    ..Plugin::EMPTY
+};
