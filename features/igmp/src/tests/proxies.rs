@@ -79,6 +79,7 @@ fn the_upstream_interface_listens_for_all_hosts_and_packets_reach_who_wants_them
     let shown = rig.cli("show igmp config");
     assert!(shown.contains("interface: p0 mode: host\n  proxy: table 0 upstream\n"), "{shown}");
     rig.cli("igmp disable host p0");
+    assert_eq!(upstream(&mut rig), [(Kind::TO_INCLUDE, vec![])]);
     assert!(forwarded(&mut rig, "10.9.0.1").is_empty());
     assert!(!rig.cli("show ip mfib").contains(GROUP));
     // Deleted interfaces leave nothing behind.
