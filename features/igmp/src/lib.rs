@@ -21,7 +21,7 @@
 //! (`FERROVIA_COMPAT`), answers are in its order and sooner, and only the first report of a group
 //! that is listened to is repeated.
 //!
-//! Tests: a Linux host that joins and leaves; the tables of RFC 3376 6.4; both sides against each
+//! Tests: Linux hosts that join and leave (`tests/lab/igmp.rs`); the tables of RFC 3376 6.4; both sides against each
 //! other on a lossy link; bytes of packets; 100,000 mutated packets.
 
 mod api;
@@ -86,5 +86,6 @@ pub static PLUGIN: Plugin = Plugin {
         process::start(world);
         Ok(())
     },
+    unmoved: &[("/err/igmp-*", "IGMP has messages of its own: features/igmp/src/tests")],
     ..Plugin::EMPTY
 };
