@@ -123,7 +123,24 @@ fn table64(router: &Router) -> BTreeSet<Binding> {
 }
 
 fn same(what: &str, expected: &BTreeSet<Binding>, get: impl Fn() -> BTreeSet<Binding>) {
-    eventually(what, || (get() == *expected).then_some(()));
+    let last = std::cell::RefCell::default();
+    let is_same = || {
+        *last.borrow_mut() = get();
+        *last.borrow() == *expected
+    };
+    let _shown = Shown(&last);
+    eventually(what, || is_same().then_some(()));
+}
+
+/// Prints what there was last if the test fails.
+struct Shown<'a>(&'a std::cell::RefCell<BTreeSet<Binding>>);
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("the last bindings: {:?}", self.0.borrow());
+        }
+    }
 }
 
 fn send(side: &Side, to: &str) {
@@ -168,6 +185,7 @@ fn collectors_know_the_bindings_of_the_table() {
     let first = table44(router);
     router.run("clear nat44 ed sessions");
     router.run("nat44 plugin disable");
+    router.run("ipfix flush");
     same("NAT44 created", &first, || recorded(right, &flows, "NAT44 session create"));
     same("NAT44 deleted", &first, || recorded(right, &flows, "NAT44 session delete"));
     same("SADD", &first, || told(&lines, "SADD"));
@@ -184,6 +202,7 @@ fn collectors_know_the_bindings_of_the_table() {
     eventually("bindings", || (table64(router).len() == SESSIONS).then_some(()));
     let second = table64(router);
     router.run("nat64 add pool address 10.0.2.78 del");
+    router.run("ipfix flush");
     for event in
         ["NAT64 BIB create", "NAT64 BIB delete", "NAT64 session create", "NAT64 session delete"]
     {

@@ -4,7 +4,7 @@
 //!
 //! A feature declares its templates ([`Ipfix::open`]) and hands over records on the control thread
 //! ([`Ipfix::record`]); reports of its workers come there by bounded rings ([`Reports`]). Records of
-//! a kind are held back until a message is full, for five seconds at most, or until
+//! a kind are held back until a message is full, for ten seconds at most, or until
 //! `ipfix flush`. A collector gets the templates before their first records, and again after the
 //! template interval.
 //!

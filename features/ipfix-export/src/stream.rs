@@ -14,8 +14,8 @@ pub const FIRST_ID: u16 = 256;
 /// Bytes of the header of a message, and of a set.
 pub const HEADER: usize = 16;
 pub const SET: usize = 4;
-/// Nanoseconds that a record waits at most, as in VPP.
-pub const WAIT: u64 = 5_000_000_000;
+/// Nanoseconds that a record waits at most.
+pub const WAIT: u64 = 10_000_000_000;
 
 /// The name of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

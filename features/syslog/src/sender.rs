@@ -3,7 +3,7 @@
 
 use crate::message::{Message, Severity};
 use cli::{Error, Result};
-use graph::{Deleted, Shared, Signal, World};
+use graph::{Deleted, Shared, World};
 use msg::retval;
 use net::{DeletedTable, Fib, TableIndex};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,8 +37,6 @@ pub struct Sender {
 struct State {
     sender: Option<(Sender, TableIndex)>,
     filter: Severity,
-    /// Raised after each change.
-    signals: Vec<Signal>,
 }
 
 /// Syslog.
@@ -57,11 +55,7 @@ pub struct Syslog {
 impl Shared for Syslog {
     fn make(_: &World) -> Self {
         Self {
-            state: Mutex::new(State {
-                sender: None,
-                filter: Severity::Informational,
-                signals: Vec::new(),
-            }),
+            state: Mutex::new(State { sender: None, filter: Severity::Informational }),
             enabled: Default::default(),
             counts: Arc::default(),
             cut: AtomicU64::new(0),
@@ -90,18 +84,12 @@ impl Syslog {
             let is_sent = state.sender.is_some() && *severity <= state.filter;
             enabled.store(is_sent, Ordering::Relaxed);
         }
-        state.signals.iter().for_each(Signal::raise);
     }
 
     /// True if messages of a severity are sent. Any thread may ask.
     #[inline(always)]
     pub fn is_sent(&self, severity: Severity) -> bool {
         self.enabled[severity as usize].load(Ordering::Relaxed)
-    }
-
-    /// Raises a signal whenever the sender or the filter has changed.
-    pub fn notify(&self, signal: &Signal) {
-        self.state().signals.push(signal.clone());
     }
 
     /// The settings of the sender, if there is one.

@@ -6,8 +6,8 @@ use crate::api::{
 };
 use crate::stream::{FIRST_ID, Limits, Now, Refused, Stream, WAIT};
 use crate::template::iana;
-use crate::{DEFAULT, Element, Ipfix, PLUGIN, Reports, SourceId, StreamName, Template};
-use graph::Plugin;
+use crate::{DEFAULT, Element, Ipfix, PERIOD, PLUGIN, Reports, SourceId, StreamName, Template};
+use graph::{Plugin, Sleep};
 use net::drive::{Recorded, Rig};
 use proptest::prelude::*;
 use reader::Reader;
@@ -176,12 +176,12 @@ fn a_reader_of_templates_reads_all_records_in_order() {
 #[suite::test]
 fn messages_leave_as_datagrams() {
     let mut rig = router();
-    rig.cli(EXPORTER);
+    rig.cli(&EXPORTER.replace("interval 10", "interval 15"));
     let id = open(&rig);
     assert!(sent(&mut rig).is_empty());
     record(&rig, id, 80);
     assert!(sent(&mut rig).is_empty());
-    rig.seconds(6);
+    rig.seconds(11);
     let messages = sent(&mut rig);
     assert_eq!(messages.len(), 3);
     let mut reader = Reader::default();
@@ -189,7 +189,7 @@ fn messages_leave_as_datagrams() {
     assert_eq!(reader.records[&256], [[17, 0, 80]]);
     assert_eq!(reader.domain, 7);
     // Templates come again, without records.
-    rig.seconds(11);
+    rig.seconds(16);
     assert_eq!(sent(&mut rig).len(), 2);
     record(&rig, id, 81);
     rig.cli("ipfix flush");
@@ -311,7 +311,8 @@ fn messages_of_the_api() {
 
 #[suite::test]
 fn a_full_ring_loses_and_counts() {
-    let reports = Reports::new(4);
+    let rig = router();
+    let reports = Reports::new(4, rig.world().processes.signal());
     let (mut a, mut b) = (reports.reporter(), reports.reporter());
     (0..6).for_each(|i| a.post(i));
     b.post(10);
@@ -319,4 +320,10 @@ fn a_full_ring_loses_and_counts() {
     assert!(reports.drain(4, |report| taken.push(report)));
     assert_eq!((taken, reports.lost()), (vec![0, 1, 2, 3, 10], 2));
     assert!(!reports.drain(4, |_| panic!("empty")));
+    // The process reads until nothing comes any more.
+    assert_eq!(reports.sleep(7, true, true), Sleep::Until(7));
+    assert_eq!(reports.sleep(7, false, true), Sleep::Until(7 + PERIOD));
+    assert_eq!(reports.sleep(7, false, false), Sleep::Event);
+    a.post(1);
+    assert_eq!(reports.sleep(7, false, false), Sleep::Until(7));
 }

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The event is made only if somebody wants it. The thread writes it into a ring and does nothing
-//! else; where the ring is full, the event is lost and counted. The process `nat-log` of the control
-//! thread reads the rings, and makes of events
+//! else, but for waking the process `nat-log` of the control thread after a quiet time; where the
+//! ring is full, the event is lost and counted. The process reads the rings, and makes of events
 //!
 //! - records of IPFIX, if [`Log::set_ipfix`] has switched them on (`ipfix`);
 //! - messages of syslog, if `set syslog sender` has set a collector and its filter lets severity
@@ -28,7 +28,7 @@ use crate::key::End;
 use cli::Result;
 use graph::{Clock, Process, Shared, Signal, Sleep, StateDef, Wake, World};
 pub use ipfix_export::StreamName;
-use ipfix_export::{Ipfix, PERIOD, Reporter, Reports, SourceId};
+use ipfix_export::{Ipfix, Reporter, Reports, SourceId};
 use net::{Fib, TableIndex};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -256,14 +256,15 @@ pub struct Log {
 
 impl Shared for Log {
     fn make(world: &World) -> Self {
+        let signal = world.processes.signal();
         Self {
             exports: AtomicBool::new(false),
             syslog: world.get(),
-            reports: Reports::new(WAITING),
+            reports: Reports::new(WAITING, signal.clone()),
             export: Mutex::default(),
             lacks: Mutex::default(),
             compose: OnceLock::new(),
-            signal: world.processes.signal(),
+            signal,
             is_started: AtomicBool::new(false),
             events: AtomicU64::new(0),
         }
@@ -276,7 +277,6 @@ pub fn start(world: &World) {
     if log.is_started.swap(true, Ordering::AcqRel) {
         return;
     }
-    log.syslog.notify(&log.signal);
     world.get::<Ipfix>().before_flush(|world| world.get::<Log>().take_all(world));
     let signal = log.signal.clone();
     world.processes.spawn(Box::new(LogProcess(log)), &signal);
@@ -308,7 +308,6 @@ impl Log {
             old.of_users.into_iter().chain([old.source]).for_each(|id| ipfix.close(world, id));
         }
         self.lacks.lock().expect("no panic inside").clear();
-        self.signal.raise();
         world.note_config_change();
         Ok(())
     }
@@ -344,11 +343,11 @@ impl Log {
     /// Reads all events that wait.
     fn take_all(&self, world: &World) {
         // Threads may go on writing meanwhile.
-        (0..WAITING / AT_ONCE).all(|_| self.take(world));
+        (0..WAITING / AT_ONCE).all(|_| self.take(world).0);
     }
 
-    /// Reads events that wait. Returns true if there may be more.
-    fn take(&self, world: &World) -> bool {
+    /// Reads events that wait. Returns whether there may be more, and whether there were some.
+    fn take(&self, world: &World) -> (bool, bool) {
         let (now, today) = (world.clock.now(), SystemTime::now());
         let mut events = Vec::new();
         let is_more = self.reports.drain(AT_ONCE, |Report { at, event }| {
@@ -356,7 +355,7 @@ impl Log {
             events.push((today.checked_sub(ago).unwrap_or(today), at, event));
         });
         if events.is_empty() {
-            return is_more;
+            return (is_more, false);
         }
         self.events.fetch_add(events.len() as u64, Ordering::Relaxed);
         let mut names = Names { world, log: self, vrfs: HashMap::new() };
@@ -366,7 +365,7 @@ impl Log {
             let messages: Vec<_> = events.iter().filter_map(message).collect();
             self.syslog.send_all(world, &messages);
         }
-        is_more
+        (is_more, true)
     }
 
     fn export_all(&self, names: &mut Names<'_>, events: &[(SystemTime, u64, Event)]) {
@@ -441,7 +440,7 @@ impl Process for LogProcess {
     }
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
-        let wait = if self.0.take(world) { 0 } else { PERIOD };
-        if self.0.is_on() { Sleep::Until(world.clock.now() + wait) } else { Sleep::Event }
+        let (is_more, took_some) = self.0.take(world);
+        self.0.reports.sleep(world.clock.now(), is_more, took_some)
     }
 }
