@@ -9,7 +9,7 @@
 mod parser;
 
 use crate::six;
-use fixture::{Router, Side, Site, eventually};
+use fixture::{Router, Side, eventually};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -46,7 +46,8 @@ type Binding = (String, u64, String, u64);
 fn recorded(side: &Side, dir: &Path, event: &str) -> BTreeSet<Binding> {
     let dir = dir.display().to_string();
     let text = side.host.command("nfdump").args(["-q", "-R", &dir, "-o", "json"]).run().stdout;
-    let records: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
+    // Without its headline, the list has no brackets either.
+    let records: Vec<Value> = serde_json::from_str(&format!("[{text}]")).unwrap_or_default();
     let of = |record: &Value| {
         let text = |name: &str| record[name].as_str().unwrap_or_default().to_string();
         let user = if record["src6_addr"].is_null() { "src4_addr" } else { "src6_addr" };
