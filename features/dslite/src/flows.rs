@@ -24,15 +24,14 @@ const DATAGRAMS: usize = 4096;
 const DATAGRAM_TICKS: u32 = 5 * TICKS;
 /// Addresses of the pool that are tried for a B4 whose own has no port left.
 const ADDRESSES: usize = 64;
+/// Sessions of the largest share that are looked at for one whose port another B4 can get.
+const CANDIDATES: usize = 16;
 /// Timers that fire at most in one tick of the node, and for one new session.
 pub const AT_A_TICK: usize = 4096;
 const AT_ONCE: usize = 8;
 /// Bits of an IPv6 address that a host can't choose.
 const NETWORK: u32 = 64;
-/// The list of all datagrams by age.
-const ALL: AgeList = AgeList::new(0, 0);
-
-/// The sessions of a share by age.
+/// The sessions of a share by age, and its datagrams.
 const fn of_share(share: Share) -> AgeList {
     AgeList::new(0, share as u32)
 }
@@ -49,6 +48,14 @@ struct User {
     n: u32,
 }
 
+/// A user's datagram that comes in fragments.
+#[derive(Clone, Copy, Default)]
+struct Datagram {
+    /// Source and destination port.
+    ports: (u16, u16),
+    share: Share,
+}
+
 /// The reason why there is no new session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
@@ -63,8 +70,10 @@ pub struct Flows {
     table: Sessions<Key, Session, 1, 2>,
     users: Sessions<B4Key, User>,
     /// Source and destination ports of users' datagrams that come in fragments.
-    datagrams: Sessions<DatagramKey, (u16, u16), 1>,
+    datagrams: Sessions<DatagramKey, Datagram, 1>,
+    /// Shares of sessions, and of datagrams.
     shares: Shares,
+    datagram_shares: Shares,
     mixer: Mixer,
     ports: Ports<Key>,
     generation: u32,
@@ -82,8 +91,9 @@ impl ThreadState for Flows {
         Self {
             table: Sessions::new(seed(0), u32::MAX, SHARES as u32),
             users: Sessions::new(seed(1), u32::MAX, 0),
-            datagrams: Sessions::new(seed(2), u32::MAX, 1),
+            datagrams: Sessions::new(seed(2), u32::MAX, SHARES as u32),
             shares: Shares::default(),
+            datagram_shares: Shares::default(),
             mixer: Mixer::new(seed(3)),
             ports: Ports::new(seed(4)),
             generation: 0,
@@ -177,7 +187,13 @@ impl Flows {
             self.remove(oldest.filter(|_| is_owed).ok_or(Refused::Full)?);
         }
         let before = known.map(|user| Ipv4Addr::from_bits(user.addr));
-        let outside = self.choose(key, before, settings).ok_or(Refused::Ports)?;
+        let outside = match self.choose(key, before, settings) {
+            Some(outside) => outside,
+            None if self.free_port(share, key.protocol()) => {
+                self.choose(key, before, settings).ok_or(Refused::Ports)?
+            }
+            None => return Err(Refused::Ports),
+        };
         let user = match self.users.find(&name) {
             Some(user) => user,
             None => {
@@ -199,6 +215,18 @@ impl Flows {
         self.count();
         self.logger.post(|| logged(Change::Created, &keys, user));
         Ok(at)
+    }
+
+    /// Ends a session of the network that has most, so that one with less than an equal share gets
+    /// its port. Returns false if there is none to end.
+    fn free_port(&mut self, share: Share, protocol: IpProtocol) -> bool {
+        if !self.shares.is_below_equal(share) {
+            return false;
+        }
+        let largest = of_share(self.shares.largest().0);
+        let oldest = self.table.iter(largest).take(CANDIDATES);
+        let fits = { oldest }.find(|(_, key, _)| key.protocol() == protocol).map(|(at, ..)| at);
+        fits.map(|at| self.remove(at)).is_some()
     }
 
     /// The share of a B4: those of one network have one together, since a host has any number of
@@ -287,28 +315,41 @@ impl Flows {
         while let Some(at) = self.table.expired(tick(now), &mut budget) {
             self.remove(at);
         }
-        while self.datagrams.expire(tick(now), &mut budget).is_some() {}
+        while let Some(at) = self.datagrams.expired(tick(now), &mut budget) {
+            self.forget_datagram(at);
+        }
         budget == 0
     }
 
-    /// Keeps the ports of a user's datagram, of which this is the first fragment.
+    /// Keeps the ports of a user's datagram, of which this is the first fragment. Where there are too
+    /// many, the network of B4s that has most loses its oldest.
     pub fn keep_ports(&mut self, key: DatagramKey, ports: (u16, u16), now: u64) {
         if let Some(old) = self.datagrams.find(&key) {
-            self.datagrams.remove(old);
+            self.forget_datagram(old);
         }
         if self.datagrams.len() >= DATAGRAMS
-            && let Some(oldest) = self.datagrams.oldest(ALL)
+            && let Some(oldest) = self.datagrams.oldest(of_share(self.datagram_shares.largest().0))
         {
-            self.datagrams.remove(oldest);
+            self.forget_datagram(oldest);
         }
-        if let Some(at) = self.datagrams.insert(key, ports, tick(now), DATAGRAM_TICKS) {
-            self.datagrams.renew(at, ALL);
+        let share = self.share(key.b4);
+        let datagram = Datagram { ports, share };
+        if let Some(at) = self.datagrams.insert(key, datagram, tick(now), DATAGRAM_TICKS) {
+            self.datagrams.renew(at, of_share(share));
+            self.datagram_shares.add(share);
+        }
+    }
+
+    fn forget_datagram(&mut self, at: u32) {
+        if let Some(datagram) = self.datagrams.remove(at) {
+            self.datagram_shares.remove(datagram.share);
         }
     }
 
     /// The ports of a user's datagram, of which this is a later fragment.
     pub fn ports_of(&self, key: &DatagramKey) -> Option<(u16, u16)> {
-        self.datagrams.find(key).and_then(|at| self.datagrams.get(at)).copied()
+        let datagram = self.datagrams.find(key).and_then(|at| self.datagrams.get(at));
+        datagram.map(|datagram| datagram.ports)
     }
 
     /// The next session of a walk ([`Sessions::walk`]).

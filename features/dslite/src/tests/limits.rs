@@ -51,3 +51,26 @@ fn b4s_keep_their_address() {
     }
     assert!(used.len() > 16, "{used:?}");
 }
+
+/// B4s of one network that take all ports leave some to those of another one.
+#[suite::test]
+fn a_network_cannot_take_all_ports() {
+    let mut rig = with_pool();
+    let ask = |b4: &str, port: u16| of_user(b4, USER, HOST).udp(port, 53).build();
+    'all: for host in 2.. {
+        let b4 = format!("2001:db8::{host:x}");
+        for first in (1000..2000).step_by(250) {
+            let frames: Vec<_> = (first..first + 250).map(|port| ask(&b4, port)).collect();
+            if rig.pass_all(0, &frames).len() < frames.len() {
+                break 'all;
+            }
+        }
+    }
+    assert_eq!(total(&rig, "sessions"), 64_512);
+    let before = rig.count("dslite-in2out-slowpath", "out of ports");
+    for port in 0..100 {
+        assert_eq!(rig.pass(0, &ask("2001:db8:7::9", 3000 + port)).len(), 1, "{port}");
+    }
+    assert_eq!(rig.count("dslite-in2out-slowpath", "out of ports"), before);
+    assert_eq!(total(&rig, "sessions"), 64_512);
+}
