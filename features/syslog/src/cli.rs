@@ -108,7 +108,7 @@ fn test(w: &World, m: &Matches) -> Result<()> {
     let word = m.str("facility");
     let number = FACILITIES.iter().position(|name| *name == word);
     let facility = number.ok_or_else(|| {
-        Error::parse(format!("no facility `{word}'")).near(word, &FACILITIES).at(m.span("facility"))
+        Error::parse(format!("no facility `{word}'")).near(word, FACILITIES).at(m.span("facility"))
     })?;
     for (what, most) in [("app", APP_NAME), ("id", MSG_ID)] {
         if !is_name(m.str(what), most) {
