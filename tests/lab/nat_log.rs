@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Collectors of NAT's events: nfcapd reads templates and records of IPFIX, and a plain receiver the
-//! messages of syslog. The bindings of both are those of the router's table.
+//! Collectors of NAT's events: nfcapd reads templates and records of IPFIX, and a plain receiver
+//! the messages of syslog. The bindings of both are those of the router's table.
 //!
 //! Covers: features/nat, features/nat44-ed, features/nat64, features/ipfix-export, features/syslog,
 //! features/udp.

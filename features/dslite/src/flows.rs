@@ -321,8 +321,8 @@ impl Flows {
         budget == 0
     }
 
-    /// Keeps the ports of a user's datagram, of which this is the first fragment. Where there are too
-    /// many, the network of B4s that has most loses its oldest.
+    /// Keeps the ports of a user's datagram, of which this is the first fragment. Where there are
+    /// too many, the network of B4s that has most loses its oldest.
     pub fn keep_ports(&mut self, key: DatagramKey, ports: (u16, u16), now: u64) {
         if let Some(old) = self.datagrams.find(&key) {
             self.forget_datagram(old);

@@ -2,8 +2,9 @@
 #![forbid(unsafe_code)]
 //! DS-Lite (RFC 6333): users with IPv4 behind routers with IPv6 alone share addresses of IPv4.
 //!
-//! Each user's router, the B4, puts packets of IPv4 into IPv6 to the AFTR, which translates them. A
-//! router is an AFTR, or with `dslite { ce }` in startup.conf a B4. Routes lead packets to the nodes.
+//! Each user's router, the B4, puts packets of IPv4 into IPv6 to the AFTR, which translates them.
+//! A router is an AFTR, or with `dslite { ce }` in startup.conf a B4. Routes lead packets to the
+//! nodes.
 //!
 //! | node | packets |
 //! |---|---|
@@ -12,13 +13,14 @@
 //! | `dslite-ce-encap` | of IPv4 without a better route, on a B4 |
 //! | `dslite-ce-decap` | to the B4's address |
 //!
-//! **Sessions** are by B4, inside address, port and protocol, so users of different B4s may have the
-//! same address; a session serves all remote hosts. They end by time ([`nat::timeouts`]). A B4 has a
-//! thousand; one more takes the place of its oldest. Where a thread's table is full, the networks of
-//! B4s have equal shares. A B4 keeps its address of the pool while a port of it is left.
+//! **Sessions** are by B4, inside address, port and protocol, so users of different B4s may have
+//! the same address; a session serves all remote hosts. They end by time ([`nat::timeouts`]). A
+//! B4 has a thousand; one more takes the place of its oldest. Where a thread's table is full, the
+//! networks of B4s have equal shares. A B4 keeps its address of the pool while a port of it is
+//! left.
 //!
-//! **Threads.** The address of a B4 chooses the thread of its sessions, and ports of each thread are
-//! a block of their own, by which answers find it.
+//! **Threads.** The address of a B4 chooses the thread of its sessions, and ports of each thread
+//! are a block of their own, by which answers find it.
 //!
 //! **Errors** of ICMP are translated with their quotations. What the router itself tells a user
 //! (hops, MTU) goes to the user's address outside, and from there into the tunnel like any packet.

@@ -12,7 +12,7 @@ const HEADER: usize = 40;
 /// The longest payload.
 const LONGEST: usize = u16::MAX as usize;
 
-/// What a packet of IPv6 to an end of the tunnel carries.
+/// The payload of a packet of IPv6 to an end of the tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Payload {
     /// A packet of IPv4, so many bytes into it.

@@ -326,7 +326,8 @@ impl Ipfix {
     /// stream share it, with its sequence and its numbers of templates.
     ///
     /// # Errors
-    /// No such exporter (−6); no template, or a port of zero (−7); the plugin is switched off (−126).
+    /// No such exporter (−6); no template, or a port of zero (−7); the plugin is switched off
+    /// (−126).
     pub fn open(
         &self,
         (exporter, stream): (u32, StreamName),

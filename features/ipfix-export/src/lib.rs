@@ -2,15 +2,15 @@
 #![forbid(unsafe_code)]
 //! IPFIX exporter: records of features go to collectors (RFC 7011).
 //!
-//! A feature declares its templates ([`Ipfix::open`]) and hands over records on the control thread
-//! ([`Ipfix::record`]); reports of its workers come there by bounded rings ([`Reports`]). Records of
-//! a kind are held back until a message is full, for ten seconds at most, or until
+//! A feature declares its templates ([`Ipfix::open`]) and hands over records on the control
+//! thread ([`Ipfix::record`]); reports of its workers come there by bounded rings ([`Reports`]).
+//! Records of a kind are held back until a message is full, for ten seconds at most, or until
 //! `ipfix flush`. A collector gets the templates before their first records, and again after the
 //! template interval.
 //!
-//! A *stream* is an observation domain from one source port. It has its own sequence of records, and
-//! numbers of templates from 256 on. Features that name the same stream share it. Another collector,
-//! port, source or table begins all streams of the exporter anew.
+//! A *stream* is an observation domain from one source port. It has its own sequence of records,
+//! and numbers of templates from 256 on. Features that name the same stream share it. Another
+//! collector, port, source or table begins all streams of the exporter anew.
 //!
 //! A record is never waited for, and traffic never waits for a record. What is lost is counted by
 //! its reason: a full ring, no collector, a record longer than the path's MTU allows, no route to

@@ -120,8 +120,8 @@ impl Flows {
         }
     }
 
-    /// Tells operators that a session was made, or has ended. One that lets packets pass as they are
-    /// has nothing to tell.
+    /// Tells operators that a session was made, or has ended. One that lets packets pass as they
+    /// are has nothing to tell.
     #[inline(always)]
     fn tell(logger: &mut Logger, change: LogChange, keys: &[Key; 2], session: &Session) {
         if logger.is_on() && !session.is_bypass() {

@@ -31,7 +31,8 @@
 //! **Logs**: bindings and sessions that begin and end, and lacks, by syslog and IPFIX (`nat::log`).
 //!
 //! Limits: fragments of ICMP aren't translated, nor are fragments of UDP without a checksum (RFC
-//! 7915 1.2, 4.5). What comes from the world without a binding is dropped, except for DHCP clients: such an interface routes no other IPv4.
+//! 7915 1.2, 4.5). What comes from the world without a binding is dropped, except for DHCP
+//! clients: such an interface routes no other IPv4.
 
 mod api;
 mod cli;

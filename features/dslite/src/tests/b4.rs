@@ -44,7 +44,7 @@ fn packets_go_through_the_tunnel() {
     let expected = pkt::ether(port_mac(1), peer_mac(1)).ip6(OWN, FAR).ttl(64).tos(0xb8);
     let expected = expected.ip4("10.0.0.2", "198.51.100.1").ttl(8).tos(0xb8);
     assert_eq!(sent, [(1, expected.udp(5000, 53).payload("question").build())]);
-    // What has a route goes by it.
+    // A packet with a better route goes by it.
     let near = pkt::ether(peer_mac(0), port_mac(0)).ip4("10.0.0.2", HOST).udp(1, 2);
     assert_eq!(one(&mut rig, 0, &near).tunnel, None);
     let answer = of_aftr().ip4("198.51.100.1", "10.0.0.2").ttl(9).udp(53, 5000).payload("answer");

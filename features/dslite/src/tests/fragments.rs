@@ -22,7 +22,7 @@ fn fragments_of_a_user_are_translated_one_by_one() {
     let expected = expected.udp(port, 53).payload_len(100).build();
     let joined = [&first[0].1[ETHERNET + 20..], &later[0].1[ETHERNET + 20..]].concat();
     assert_eq!(joined, &expected[ETHERNET + 20..]);
-    // Those of another B4 with the same ends and identification are its own.
+    // Another B4 with the same ends and identification has its own datagrams.
     assert!(rig.pass(0, &part("2001:db8::3", 7, 48, 108).build()).is_empty());
     rig.seconds(6);
     assert!(rig.pass(0, &part(B4, 7, 48, 108).build()).is_empty());

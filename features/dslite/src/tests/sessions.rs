@@ -124,7 +124,7 @@ fn sessions_end_by_time() {
     assert_eq!(told.messages, [text]);
 }
 
-/// What is for the AFTR itself, and what is for nobody.
+/// Packets for the AFTR itself, and packets for nobody.
 #[suite::test]
 fn other_packets() {
     let mut rig = with_pool();

@@ -232,7 +232,7 @@ fn another_collector_gets_templates_and_a_new_sequence() {
     rig.cli(EXPORTER);
     let id = open(&rig);
     record(&rig, id, 1);
-    // What waits still goes to the old one.
+    // Records that wait still go to the old one.
     rig.cli("set ipfix exporter collector 10.0.1.3 src 10.0.0.1");
     assert_eq!(sent(&mut rig).len(), 3);
     record(&rig, id, 2);

@@ -2,8 +2,8 @@
 //! Logs of translation: who had which address and port when, for operators that have to tell
 //! (RFC 6888 4). All kinds of translation share them.
 //!
-//! A kind makes a [`Logger`] for each thread, in the state that has the thread's sessions, and posts
-//! an [`Event`] where something begins, ends or is refused:
+//! A kind makes a [`Logger`] for each thread, in the state that has the thread's sessions, and
+//! posts an [`Event`] where something begins, ends or is refused:
 //!
 //! ```ignore
 //! self.logger.post(|| Event::Session44(Change::Created, session));
@@ -406,7 +406,7 @@ impl Log {
     }
 }
 
-/// What events name, in the operator's terms.
+/// The names of what is in events, in the operator's terms.
 struct Names<'a> {
     world: &'a World,
     log: &'a Log,

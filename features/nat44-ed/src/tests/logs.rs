@@ -12,7 +12,7 @@ fn logged(lines: &[&str]) -> Rig {
     rig
 }
 
-/// What collectors have received since the last call.
+/// The logs that collectors have received since the last call.
 fn received(rig: &mut Rig) -> Logs {
     rig.cli("ipfix flush");
     rig.bench.settle();
@@ -139,8 +139,8 @@ fn lacks_are_told_once_a_second() {
     assert_eq!(records, [&(258, vec![13, 0, 0, 0, 1, 0, 0, 0, 2])]);
 }
 
-/// The history that collectors have is that of the table: after any traffic, sessions that were made
-/// and haven't ended are those that are there.
+/// The history that collectors have is that of the table: after any traffic, sessions that were
+/// made and haven't ended are those that are there.
 #[suite::test]
 fn the_history_is_that_of_the_table() {
     let mut rig = logged(&[&format!("nat44 add address {PUBLIC}"), "set nat timeout udp 7"]);

@@ -11,7 +11,7 @@ fn logged(lines: &[&str]) -> Rig {
     rig
 }
 
-/// What collectors have received since the last call.
+/// The logs that collectors have received since the last call.
 fn received(rig: &mut Rig) -> Logs {
     rig.cli("ipfix flush");
     rig.bench.settle();
