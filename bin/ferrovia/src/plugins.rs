@@ -30,6 +30,7 @@ pub static ALL: &[&Plugin] = &[
     &teib::PLUGIN,
     &lldp::PLUGIN,
     &cdp::PLUGIN,
+    &dhcp::PLUGIN,
     &udp::PLUGIN,
     &ipip::PLUGIN,
     &gre::PLUGIN,

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The DHCPv6 clients: exchanges of messages on links, for clients of the API and for our own,
+//! which gets addresses of interfaces and prefixes of groups.
+
+use super::association::{ClientMessage, Kind};
+use super::machine::{Action, Machine};
+use super::message::{CLIENT_PORT, SERVER_PORT, kind};
+use super::ports::{Consumer, Exchange, Inbox, Port, Received, Request, State};
+use super::transmission::Transmission;
+use crate::output;
+use crate::random::Random;
+use crate::relay::config::ALL_AGENTS;
+use cli::{Error, Result, retval};
+use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use net::{Addresses, IfEvent, IfKind, Interface, Interfaces, LinkLocals};
+use std::collections::BTreeSet;
+use std::net::Ipv6Addr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Mailbox, Slots, Turn};
+use wire::{
+    EtherType, Ethernet, Header, Ip6, Ip6Prefix, IpHeader, IpProtocol, Ipv6Header, MacAddr, U16,
+    UdpHeader,
+};
+use zerocopy::IntoBytes;
+
+/// Messages of one interface that wait for control at most.
+const WAITING: usize = 8;
+/// Bytes of a group's name at most, as the API has them.
+const LONGEST: usize = 63;
+/// Addresses of delegated prefixes at most.
+const MOST_CONSUMERS: usize = 4096;
+/// Packets for which there was no buffer, by interface.
+const UNSENT: &str = "/net/dhcp/client6/no-buffers";
+/// Hardware type of Ethernet, in identifiers of type 3 (RFC 8415 11.4).
+const DUID_LL: [u8; 4] = [0, 3, 0, 1];
+
+/// All clients.
+pub struct Clients6 {
+    state: Mutex<State>,
+    inboxes: Slots<Inbox>,
+    signal: Signal,
+}
+
+impl Shared for Clients6 {
+    fn make(world: &World) -> Self {
+        Self {
+            state: Mutex::default(),
+            inboxes: Slots::new(world.qsbr.clone()),
+            signal: world.processes.signal(),
+        }
+    }
+
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
+        {
+            let mut state = self.state();
+            state.consumers.retain(|consumer| consumer.sw_if != sw_if);
+            state.ports.retain(|(of, _), _| *of != sw_if);
+            state.servers.remove(&sw_if);
+            state.inboxes.remove(&sw_if);
+        }
+        self.inboxes.clear(sw_if.0);
+        self.sync_consumers(world);
+    }
+}
+
+fn ethernet(world: &World, sw_if: SwIfIndex) -> Result<Interface> {
+    let interface = world.get::<Interfaces>().get(sw_if)?;
+    if interface.kind != IfKind::Ethernet {
+        let why = format!("{} carries no Ethernet frames", interface.name);
+        return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
+    }
+    Ok(interface)
+}
+
+/// Enables IPv6 on an interface: a client sends from the link-local address.
+fn enable_ip6(world: &World, sw_if: SwIfIndex) -> Result<()> {
+    let addresses = world.get::<Addresses<Ip6>>();
+    if addresses.own(sw_if).is_empty() && !addresses.is_enabled(sw_if) {
+        addresses.enable(world, sw_if, true)?;
+    }
+    Ok(())
+}
+
+/// Adds an address that isn't part of the configuration, or removes it.
+fn set_address(world: &World, sw_if: SwIfIndex, address: Ip6Prefix, on: bool) -> bool {
+    let addresses = world.get::<Addresses<Ip6>>();
+    if !on {
+        // An operator may have removed it already, or configured it.
+        if addresses.is_learned(sw_if, address) {
+            let _ = addresses.remove(world, sw_if, address);
+        }
+        return true;
+    }
+    let added = addresses.add_learned(world, sw_if, address);
+    if let Err(why) = &added {
+        let name = world.get::<Interfaces>().name(sw_if);
+        log::warn!("DHCPv6: {name} was given {address}, but: {why}");
+    }
+    added.is_ok()
+}
+
+impl Clients6 {
+    /// Locks the state. Calls of other features' verbs are made without it: they may call back.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic inside")
+    }
+
+    /// Starts the process, and follows links.
+    pub fn start(world: &World) {
+        let clients: Arc<Self> = world.get();
+        world.processes.spawn(Box::new(ClientProcess(clients.clone())), &clients.signal);
+        world.get::<Interfaces>().subscribe(|world, event| {
+            if let IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) = event {
+                world.get::<Self>().link_up(world, sw_if);
+            }
+        });
+    }
+
+    /// The queue of an interface's messages, for workers.
+    #[inline(always)]
+    pub fn inbox<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Mailbox<Received>> {
+        Some(self.inboxes.get(sw_if, turn)?)
+    }
+
+    /// Tells control that an inbox isn't empty.
+    #[inline(always)]
+    pub fn notify(&self) {
+        self.signal.raise();
+    }
+
+    /// Our identifier: the one that is set, or the hardware address of the first Ethernet device.
+    pub fn duid(&self, world: &World) -> [u8; 10] {
+        if let Some(duid) = self.state().duid {
+            return duid;
+        }
+        let all = world.get::<Interfaces>().list();
+        let mac = all.iter().find(|i| i.is_ethernet_device()).map_or(MacAddr::ZERO, |i| i.mac);
+        let mut duid = [0; 10];
+        duid[..4].copy_from_slice(&DUID_LL);
+        duid[4..].copy_from_slice(&mac.octets());
+        duid
+    }
+
+    /// Sets our identifier; `None` for the default one.
+    pub fn set_duid(&self, world: &World, duid: Option<[u8; 10]>) {
+        self.state().duid = duid;
+        world.note_config_change();
+    }
+
+    /// Lets clients of the API send messages, or ends that and their exchanges.
+    pub fn set_enabled(&self, on: bool) {
+        let gone = {
+            let mut state = self.state();
+            state.enabled = on;
+            if !on {
+                state.ports.retain(|_, port| port.machine.is_some());
+            }
+            state.unused_inboxes()
+        };
+        self.close(gone);
+    }
+
+    fn close(&self, gone: Vec<SwIfIndex>) {
+        for sw_if in gone {
+            self.inboxes.clear(sw_if.0);
+        }
+    }
+
+    /// Makes the queue of an interface's messages, if it isn't there.
+    fn open(&self, world: &World, sw_if: SwIfIndex) {
+        let mut state = self.state();
+        state.inboxes.entry(sw_if).or_insert_with(|| {
+            let inbox = Arc::new(Mailbox::new(WAITING, world.processes.waker().clone()));
+            self.inboxes.set(sw_if.0, inbox.clone());
+            inbox
+        });
+    }
+
+    /// Sends a message of an API client until it is answered; `None` ends that.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2), carries no Ethernet frames (−151), or has a client of
+    /// our own (−155); a type that no client sends (−7); clients of the API may not send (−30).
+    pub fn send(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        kind: Kind,
+        request: Option<Request>,
+    ) -> Result<()> {
+        let interface = ethernet(world, sw_if)?;
+        if self.state().ports.get(&(sw_if, kind)).is_some_and(|port| port.machine.is_some()) {
+            let why = format!("{} has a DHCPv6 client of its own", interface.name);
+            return Err(Error::failed(why).retval(retval::RSRC_IN_USE));
+        }
+        let Some(request) = request else {
+            let gone = {
+                let mut state = self.state();
+                state.ports.remove(&(sw_if, kind));
+                state.unused_inboxes()
+            };
+            self.close(gone);
+            return Ok(());
+        };
+        if !kind::is_to_server(request.kind) || request.kind == kind::RELAY_FORW {
+            let why = format!("clients send no DHCPv6 messages of type {}", request.kind);
+            return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+        }
+        if !self.state().enabled {
+            let why = "DHCPv6 clients are disabled: dhcp6_clients_enable_disable enables them";
+            return Err(Error::failed(why).retval(retval::FEATURE_DISABLED));
+        }
+        self.open(world, sw_if);
+        self.begin(world, sw_if, kind, request);
+        Ok(())
+    }
+
+    fn begin(&self, world: &World, sw_if: SwIfIndex, kind: Kind, request: Request) {
+        let xid = (world.get::<Random>().next() & 0xff_ffff) as u32;
+        let transmission = Transmission::new(request.pace, world.clock.now());
+        let exchange = Exchange { request, xid, transmission };
+        self.state().ports.entry((sw_if, kind)).or_default().exchange = Some(exchange);
+        self.signal.raise();
+    }
+
+    /// Starts our own client on an interface; one that is there goes on, with the new group.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−151); a group without a
+    /// name, or with one that is too long (−7).
+    pub fn enable(&self, world: &World, sw_if: SwIfIndex, kind: Kind, group: &str) -> Result<()> {
+        ethernet(world, sw_if)?;
+        if kind == Kind::Prefixes {
+            check_group(group)?;
+        }
+        enable_ip6(world, sw_if)?;
+        self.open(world, sw_if);
+        let actions = {
+            let mut state = self.state();
+            let port = state.ports.entry((sw_if, kind)).or_default();
+            port.group = group.to_string();
+            match port.machine {
+                Some(_) => Vec::new(),
+                None => {
+                    let (machine, actions) = Machine::new();
+                    port.machine = Some(machine);
+                    actions
+                }
+            }
+        };
+        self.perform(world, sw_if, kind, actions);
+        self.sync_consumers(world);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Ends our own client on an interface, and the use of its leases. Without one, nothing
+    /// happens.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−151).
+    pub fn disable(&self, world: &World, sw_if: SwIfIndex, kind: Kind) -> Result<()> {
+        ethernet(world, sw_if)?;
+        let (port, gone) = {
+            let mut state = self.state();
+            let is_own = state.ports.get(&(sw_if, kind)).is_some_and(|p| p.machine.is_some());
+            let port = if is_own { state.ports.remove(&(sw_if, kind)) } else { None };
+            (port, state.unused_inboxes())
+        };
+        self.close(gone);
+        let Some(Port { machine: Some(machine), .. }) = port else { return Ok(()) };
+        if kind == Kind::Addresses {
+            for address in machine.leases().keys() {
+                set_address(world, sw_if, *address, false);
+            }
+        }
+        self.sync_consumers(world);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Gives an interface an address that is made of a delegated prefix, or one that is used as it
+    /// is; or takes it away.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2); a group without a name (−7); an address that is there
+    /// already (−81), or isn't (−6); too many of them (−162); an address in use (−127).
+    pub fn set_consumer(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        group: Option<&str>,
+        address: Ip6Prefix,
+        on: bool,
+    ) -> Result<()> {
+        world.get::<Interfaces>().check(sw_if)?;
+        group.map_or(Ok(()), check_group)?;
+        let group = group.map(str::to_string);
+        let new = Consumer { sw_if, group, address, applied: None };
+        let is_same =
+            |c: &Consumer| (c.sw_if, &c.group, c.address) == (new.sw_if, &new.group, new.address);
+        let at = self.state().consumers.iter().position(is_same);
+        match (at, on) {
+            (Some(_), true) => {
+                let why = format!("the address {address} is there already");
+                return Err(Error::failed(why).retval(retval::VALUE_EXIST));
+            }
+            (None, false) => {
+                let why = format!("there is no such address {address}");
+                return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
+            }
+            (Some(at), false) => {
+                let gone = self.state().consumers.remove(at);
+                gone.applied.map(|address| set_address(world, sw_if, address, false));
+            }
+            (None, true) if self.state().consumers.len() == MOST_CONSUMERS => {
+                let why = format!("there are {MOST_CONSUMERS} such addresses, more can't be");
+                return Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED));
+            }
+            (None, true) => {
+                if new.group.is_none() {
+                    world.get::<Addresses<Ip6>>().add_learned(world, sw_if, address)?;
+                }
+                let applied = new.group.is_none().then_some(address);
+                self.state().consumers.push(Consumer { applied, ..new });
+            }
+        }
+        self.sync_consumers(world);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Makes the addresses of delegated prefixes what the prefixes are now.
+    fn sync_consumers(&self, world: &World) {
+        let changes: Vec<(Consumer, Option<Ip6Prefix>)> = {
+            let state = self.state();
+            let grouped = state.consumers.iter().filter(|consumer| consumer.group.is_some());
+            let wanted = |consumer: &Consumer| {
+                let prefixes = state.prefixes(consumer.group.as_deref().unwrap_or_default());
+                let possible = prefixes.iter().filter_map(|(_, p)| consumer.address_by(*p));
+                let possible: Vec<_> = possible.collect();
+                // An address stays as long as its prefix does.
+                let kept = consumer.applied.filter(|address| possible.contains(address));
+                kept.or(possible.first().copied())
+            };
+            let changes = grouped.map(|consumer| (consumer.clone(), wanted(consumer)));
+            changes.filter(|(consumer, wanted)| consumer.applied != *wanted).collect()
+        };
+        for (old, wanted) in changes {
+            old.applied.map(|address| set_address(world, old.sw_if, address, false));
+            let wanted = wanted.filter(|address| set_address(world, old.sw_if, *address, true));
+            if let Some(consumer) = self.state().consumers.iter_mut().find(|c| **c == old) {
+                consumer.applied = wanted;
+            }
+        }
+    }
+
+    fn link_up(&self, world: &World, sw_if: SwIfIndex) {
+        for kind in [Kind::Addresses, Kind::Prefixes] {
+            let actions = {
+                let mut state = self.state();
+                let port = state.ports.get_mut(&(sw_if, kind));
+                let machine = port.and_then(|port| port.machine.as_mut());
+                machine.map_or_else(Vec::new, Machine::link_up)
+            };
+            self.perform(world, sw_if, kind, actions);
+        }
+    }
+
+    fn perform(&self, world: &World, sw_if: SwIfIndex, kind: Kind, actions: Vec<Action>) {
+        let mut leases_changed = false;
+        for action in actions {
+            match action {
+                Action::Start(start) => self.begin(world, sw_if, kind, start.into()),
+                Action::Stop => {
+                    if let Some(port) = self.state().ports.get_mut(&(sw_if, kind)) {
+                        port.exchange = None;
+                    }
+                }
+                Action::Add(prefix) | Action::Remove(prefix) => {
+                    leases_changed = true;
+                    if kind == Kind::Addresses {
+                        set_address(world, sw_if, prefix, matches!(action, Action::Add(_)));
+                    }
+                }
+            }
+        }
+        if leases_changed && kind == Kind::Prefixes {
+            self.sync_consumers(world);
+        }
+    }
+
+    /// Handles a message that an interface received.
+    fn take(&self, world: &World, sw_if: SwIfIndex, received: &Received) {
+        let duid = self.duid(world);
+        let answered = self.state().answered(sw_if, &duid, received.message());
+        let Some((kind, answer)) = answered else {
+            world.stats.simple("/net/dhcp/client6/ignored").control().add(sw_if.at(), 1);
+            return;
+        };
+        world.stats.simple("/net/dhcp/client6/answers").control().add(sw_if.at(), 1);
+        let now = world.clock.now();
+        let (index, actions) = {
+            let mut state = self.state();
+            let index = state.server_index(sw_if, &answer.server);
+            let Some(port) = state.ports.get_mut(&(sw_if, kind)) else { return };
+            let actions = match &mut port.machine {
+                Some(machine) => machine.receive(&answer, now),
+                None => {
+                    // It is answered; further servers may answer a solicitation.
+                    if let Some(exchange) = &mut port.exchange {
+                        exchange.transmission.due = None;
+                    }
+                    Vec::new()
+                }
+            };
+            (index, actions)
+        };
+        if let Some(index) = index {
+            crate::api::v6::publish(world, sw_if, kind, index, &answer);
+        }
+        self.perform(world, sw_if, kind, actions);
+    }
+
+    /// Sends the message of an exchange; returns false if the interface can't send it now.
+    fn transmit(&self, world: &World, sw_if: SwIfIndex, kind: Kind, exchange: &Exchange) -> bool {
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return false };
+        let source = world.get::<LinkLocals>().usable(sw_if);
+        let Some(source) = source.filter(|_| interface.admin_up && interface.link_up) else {
+            return false;
+        };
+        let Exchange { request, xid, transmission } = exchange;
+        let message = ClientMessage {
+            kind: request.kind,
+            xid: *xid,
+            duid: &self.duid(world),
+            server: request.server.as_deref(),
+            elapsed: transmission.elapsed(world.clock.now()),
+            association: kind,
+            times: request.times,
+            leases: &request.leases,
+        };
+        let frame = frame(&interface, source, &message.bytes());
+        output::send::<Ip6>(world, sw_if, frame, &world.stats.simple(UNSENT));
+        world.stats.simple("/net/dhcp/client6/sent").control().add(sw_if.at(), 1);
+        true
+    }
+
+    /// Handles messages and times; returns the time of the next run.
+    fn run(&self, world: &World) -> Option<u64> {
+        let inboxes: Vec<_> =
+            self.state().inboxes.iter().map(|(sw_if, inbox)| (*sw_if, inbox.clone())).collect();
+        for (sw_if, inbox) in inboxes {
+            inbox.drain(|received| self.take(world, sw_if, &received));
+        }
+        let now = world.clock.now();
+        let ports: BTreeSet<_> = self.state().ports.keys().copied().collect();
+        for (sw_if, kind) in ports {
+            let actions = {
+                let mut state = self.state();
+                let port = state.ports.get_mut(&(sw_if, kind));
+                let machine = port.and_then(|port| port.machine.as_mut());
+                machine.map_or_else(Vec::new, |machine| machine.run(now))
+            };
+            self.perform(world, sw_if, kind, actions);
+            self.run_exchange(world, sw_if, kind, now);
+        }
+        let state = self.state();
+        let times = state.ports.values().flat_map(|port| {
+            let sent = port.exchange.as_ref().and_then(|exchange| exchange.transmission.due);
+            sent.into_iter().chain(port.machine.as_ref().and_then(Machine::due))
+        });
+        times.min()
+    }
+
+    /// Sends the message of an exchange if it is due.
+    fn run_exchange(&self, world: &World, sw_if: SwIfIndex, kind: Kind, now: u64) {
+        let due = {
+            let state = self.state();
+            let exchange = state.ports.get(&(sw_if, kind)).and_then(|port| port.exchange.clone());
+            exchange.filter(|exchange| exchange.transmission.due.is_some_and(|due| due <= now))
+        };
+        let Some(mut exchange) = due else { return };
+        if exchange.transmission.is_over(now) {
+            exchange.transmission.due = None;
+            let actions = {
+                let mut state = self.state();
+                let Some(port) = state.ports.get_mut(&(sw_if, kind)) else { return };
+                port.exchange = Some(exchange);
+                port.machine.as_mut().map_or_else(Vec::new, Machine::unanswered)
+            };
+            return self.perform(world, sw_if, kind, actions);
+        }
+        match self.transmit(world, sw_if, kind, &exchange) {
+            true => exchange.transmission.sent(now, world.get::<Random>().next()),
+            false => exchange.transmission.postpone(now),
+        }
+        if let Some(port) = self.state().ports.get_mut(&(sw_if, kind)) {
+            port.exchange = Some(exchange);
+        }
+    }
+}
+
+impl State {
+    /// Removes the inboxes of interfaces without clients; returns these interfaces.
+    fn unused_inboxes(&mut self) -> Vec<SwIfIndex> {
+        let used: BTreeSet<_> = self.ports.keys().map(|(sw_if, _)| *sw_if).collect();
+        let gone: Vec<_> =
+            self.inboxes.keys().filter(|sw_if| !used.contains(sw_if)).copied().collect();
+        self.inboxes.retain(|sw_if, _| used.contains(sw_if));
+        gone
+    }
+}
+
+fn check_group(group: &str) -> Result<()> {
+    if group.is_empty() || group.len() > LONGEST {
+        let why = format!("the name of a prefix group has 1 to {LONGEST} bytes");
+        return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+    }
+    Ok(())
+}
+
+/// A message to all servers and relays of a link, in its frame.
+pub fn frame(interface: &Interface, source: Ipv6Addr, message: &[u8]) -> Vec<u8> {
+    let len = (UdpHeader::LEN + message.len()) as u16;
+    let mut ip = Ipv6Header::new(source, ALL_AGENTS, IpProtocol::UDP, len);
+    // Relays make new packets of it: it doesn't leave the link.
+    ip.hop_limit = 1;
+    let mut udp = UdpHeader::new(CLIENT_PORT, SERVER_PORT, message.len() as u16);
+    let sum = ip.pseudo_sum(IpProtocol::UDP, len.into()).with(udp.as_bytes()).with(message);
+    udp.checksum = U16::new(sum.finish_udp());
+    let to = MacAddr::ip6_multicast(ALL_AGENTS);
+    let ethernet = Ethernet::new(interface.mac, to, EtherType::IP6);
+    [ethernet.as_bytes(), ip.as_bytes(), udp.as_bytes(), message].concat()
+}
+
+struct ClientProcess(Arc<Clients6>);
+
+impl Process for ClientProcess {
+    fn name(&self) -> &'static str {
+        "dhcp6-client-cp-process"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        self.0.run(world).map_or(Sleep::Event, Sleep::Until)
+    }
+}
