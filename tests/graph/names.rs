@@ -96,6 +96,7 @@ const ORDERS: [(&str, &[&str]); 8] = [
             "svs-ip4",
             "acl-plugin-macip-in-ip4-fa",
             "pnat-input",
+            "ip4-dhcp-client-detect",
             "acl-plugin-in-ip4-fa",
             "nat-pre-in2out",
             "nat-pre-out2in",

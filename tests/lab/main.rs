@@ -12,6 +12,7 @@ mod crowd;
 mod daemon;
 mod datagrams;
 mod devices;
+mod dhcp;
 mod discovery;
 mod ends;
 mod firewall;

@@ -56,8 +56,8 @@ struct State<A> {
     /// The proxies by the index of the clients' table, on which each has a reference, as each
     /// server has on its table.
     proxies: BTreeMap<TableIndex, Proxy<A>>,
-    /// The VPNs by the index of the table, on which each has a reference, with the table's id.
-    vss: BTreeMap<TableIndex, (u32, Vss)>,
+    /// The VPNs by the id of the table, which needn't be there.
+    vss: BTreeMap<u32, Vss>,
 }
 
 /// The relay of an IP version.
@@ -108,7 +108,7 @@ impl<F: Net> Relay<F> {
         let state = self.state();
         match state.proxies.get(&table) {
             Some(proxy) => {
-                let vss = state.vss.get(&table).map(|(_, vss)| vss.bytes().into());
+                let vss = state.vss.get(&proxy.rx_table_id).map(|vss| vss.bytes().into());
                 let servers = proxy.servers.clone().into();
                 self.views.set(table.0, Arc::new(View { source: proxy.source, servers, vss }));
             }
@@ -121,17 +121,16 @@ impl<F: Net> Relay<F> {
     /// All proxies, in the order of the tables' ids, each with the VPN of the table.
     pub fn proxies(&self) -> Vec<(Proxy<F::Addr>, Option<Vss>)> {
         let state = self.state();
-        let with_vss = |(index, proxy): (&TableIndex, &Proxy<F::Addr>)| {
-            (proxy.clone(), state.vss.get(index).map(|(_, vss)| vss.clone()))
-        };
-        let mut all: Vec<_> = state.proxies.iter().map(with_vss).collect();
+        let with_vss =
+            |proxy: &Proxy<F::Addr>| (proxy.clone(), state.vss.get(&proxy.rx_table_id).cloned());
+        let mut all: Vec<_> = state.proxies.values().map(with_vss).collect();
         all.sort_by_key(|(proxy, _)| proxy.rx_table_id);
         all
     }
 
     /// The VPNs by the ids of their tables.
     pub fn vss(&self) -> BTreeMap<u32, Vss> {
-        self.state().vss.values().cloned().collect()
+        self.state().vss.clone()
     }
 
     /// Adds a server of the clients in a table. Tables that aren't there are made. The source is
@@ -248,38 +247,28 @@ impl<F: Net> Relay<F> {
         Ok(())
     }
 
-    /// Sets the VPN of a table, or sets none. A table that isn't there is made.
+    /// Sets the VPN of a table's clients, or sets none. The table needn't be there.
     ///
     /// # Errors
     /// A VPN that can't be sent (−7); no VPN to be removed (−6).
     pub fn set_vss(&self, world: &World, table_id: u32, vss: Option<Vss>) -> Result<()> {
-        let fib = world.get::<Fib<F>>();
-        let index = match vss {
-            Some(vss) => {
-                vss.check()?;
-                let index = hold::<F>(world, table_id)?;
-                let old = self.state().vss.insert(index, (table_id, vss));
-                if old.is_some() {
-                    fib.release_table(world, index);
+        let rx = {
+            let mut state = self.state();
+            match vss {
+                Some(vss) => {
+                    vss.check()?;
+                    state.vss.insert(table_id, vss);
                 }
-                self.publish(index);
-                index
+                None if state.vss.remove(&table_id).is_none() => {
+                    let why = format!("table {table_id} has no VPN");
+                    return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
+                }
+                None => {}
             }
-            None => {
-                let mut state = self.state();
-                let index = state.vss.iter().find(|(_, (id, _))| *id == table_id);
-                let index = index.map(|(index, _)| *index).ok_or_else(|| {
-                    Error::not_found(format!("table {table_id} has no VPN"))
-                        .retval(retval::NO_SUCH_ENTRY)
-                })?;
-                state.vss.remove(&index);
-                drop(state);
-                self.publish(index);
-                fib.release_table(world, index);
-                index
-            }
+            let mut all = state.proxies.iter();
+            all.find(|(_, proxy)| proxy.rx_table_id == table_id).map(|(rx, _)| *rx)
         };
-        log::debug!("DHCP: the VPN of table {table_id}, index {}, has changed", index.0);
+        rx.into_iter().for_each(|rx| self.publish(rx));
         world.note_config_change();
         Ok(())
     }

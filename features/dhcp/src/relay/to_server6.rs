@@ -18,7 +18,7 @@ use wire::{Header, Ip6, Ipv6Header};
 /// Relays that a message may have passed (RFC 8415 7.6, HOP_COUNT_LIMIT).
 const MOST_HOPS: u8 = 8;
 /// Bytes in front of the relayed message at most.
-const ADDED: usize = RELAY_FIXED + (4 + 4) + (4 + 8) + (4 + vss::MOST) + 4;
+const ADDED: usize = RELAY_FIXED + (4 + 4) + (4 + 8) + 4;
 
 /// `dhcpv6-proxy-to-server`.
 pub struct ToServer6 {
@@ -94,14 +94,7 @@ impl Head {
 
     /// For a message of so many bytes.
     #[inline(always)]
-    fn new(
-        hops: u8,
-        link: Ipv6Addr,
-        from: &Received,
-        sw_if: u32,
-        vss: Option<&[u8]>,
-        len: u16,
-    ) -> Self {
+    fn new(hops: u8, link: Ipv6Addr, from: &Received, sw_if: u32, len: u16) -> Self {
         let mut head = Self { bytes: [0; ADDED], len: 0 };
         head.put(&[kind::RELAY_FORW, hops]);
         head.put(&link.octets());
@@ -112,13 +105,23 @@ impl Head {
             // Hardware type 1: Ethernet.
             head.option(code::CLIENT_LINK_ADDRESS, &[0, 1, a, b, c, d, e, f]);
         }
-        if let Some(vss) = vss {
-            head.option(code::VSS, &vss[..vss.len().min(vss::MOST)]);
-        }
         head.put(&code::RELAY_MESSAGE.to_be_bytes());
         head.put(&len.to_be_bytes());
         head
     }
+}
+
+/// Puts the option of a VPN behind the relayed message: the last of all options, as receivers of
+/// VPP's messages know it. False without room.
+#[inline(always)]
+#[must_use]
+fn append_vss(b: &mut Buffer, vss: &[u8]) -> bool {
+    let vss = &vss[..vss.len().min(vss::MOST)];
+    let Some(slot) = b.put(4 + vss.len()) else { return false };
+    slot[..2].copy_from_slice(&code::VSS.to_be_bytes());
+    slot[2..4].copy_from_slice(&(vss.len() as u16).to_be_bytes());
+    slot[4..].copy_from_slice(vss);
+    true
 }
 
 impl ToServer6 {
@@ -141,7 +144,14 @@ impl ToServer6 {
         let Some(proxy) = self.relay.view(Ip6::table_of(&view), cx.turn) else {
             return To::NoServer;
         };
-        let Some((first, others)) = proxy.servers.split_first() else { return To::NoServer };
+        // Copies go to the other servers first, so that all get it in the order of adding. A
+        // relayed message may hold a solicitation.
+        let is_for_all = matches!(kind, kind::SOLICIT | kind::RELAY_FORW);
+        let (own, others) = match (is_for_all, &*proxy.servers) {
+            (true, [others @ .., last]) => (last, others),
+            (false, [first, ..]) => (first, &[][..]),
+            (_, []) => return To::NoServer,
+        };
         let link = self.addresses.of(b.rx_if, cx.turn).iter().map(|p| p.addr());
         let Some(link) = link.into_iter().find(|addr| !addr.is_unicast_link_local()) else {
             return To::NoInterfaceAddress;
@@ -162,23 +172,23 @@ impl ToServer6 {
             false => link,
         };
         let sw_if = b.rx_if;
-        let head = Head::new(hops, link, &from, sw_if, proxy.vss.as_deref(), b.len() as u16);
+        let head = Head::new(hops, link, &from, sw_if, b.len() as u16);
+        if !proxy.vss.as_deref().is_none_or(|vss| append_vss(b, vss)) {
+            return To::PktTooBig;
+        }
         let Some(slot) = b.push_slice(head.len) else { return To::PktTooBig };
         slot.copy_from_slice(&head.bytes[..head.len]);
         let ports = (from.port, SERVER_PORT);
-        if !headers6::put_headers(b, Ends { src: proxy.source, dst: first.addr, ports }) {
+        if !headers6::put_headers(b, Ends { src: proxy.source, dst: own.addr, ports }) {
             return To::PktTooBig;
         }
         become_own(b, self.l4);
         b.flags.insert(Flags::TABLE);
-        // A relayed message may hold a solicitation.
-        if matches!(kind, kind::SOLICIT | kind::RELAY_FORW) {
-            for server in others.iter().rev() {
-                self.copy(b, server, cx);
-            }
+        for server in others {
+            self.copy(b, server, cx);
         }
-        b.tx_if = first.table.0;
-        trace.server = Some(first.addr.into());
+        b.tx_if = own.table.0;
+        trace.server = Some(own.addr.into());
         cx.count(To::RelayToServer, 1);
         To::Lookup
     }

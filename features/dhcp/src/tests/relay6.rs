@@ -31,10 +31,10 @@ fn options(rig: &Rig, mac: bool, vss: &[u8], message: &[u8]) -> Vec<u8> {
     if mac {
         all.extend(option(79, &[&[0, 1][..], &peer_mac(0).0].concat()));
     }
+    all.extend(option(9, message));
     if !vss.is_empty() {
         all.extend(option(68, vss));
     }
-    all.extend(option(9, message));
     all
 }
 

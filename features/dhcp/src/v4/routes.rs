@@ -82,7 +82,8 @@ fn times(message: Message<'_>, lease: u32) -> (u32, u32) {
     let rebind = message.option_number(code::REBINDING_TIME).filter(|rebind| *rebind <= lease);
     let rebind = rebind.unwrap_or(lease - lease / 8);
     let renew = message.option_number(code::RENEWAL_TIME).filter(|renew| *renew <= rebind);
-    (renew.unwrap_or((lease / 2).min(rebind)), rebind)
+    // A lease isn't renewed in the second in which it begins.
+    (renew.unwrap_or(lease / 2).max(1).min(rebind), rebind)
 }
 
 /// Length of a prefix from its mask; `None` for a mask with gaps or of no bit.
