@@ -66,6 +66,9 @@ fn dnsmasq_gives_the_router_addresses() {
     eventually("a lease of IPv6", || {
         router.run("show dhcp6 addresses").contains("2001:db8:2::50").then_some(())
     });
+    // DHCPv6 gives no network (RFC 8415 21.6): router advertisements do, which dnsmasq doesn't send
+    // here.
+    router.run(&format!("ip route add 2001:db8:2::/64 via {}", right.port));
     eventually("the address answers", || {
         right.host.ping("-c1", "2001:db8:2::50").success().then_some(())
     });
