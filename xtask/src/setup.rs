@@ -58,6 +58,8 @@ pub const PEERS: &[Need] = &[
     need("lldpd", "lldpd"),
     need("nfcapd", "nfdump"),
     need("keepalived", "keepalived"),
+    need("dnsmasq", "dnsmasq-base"),
+    need("udhcpc", "udhcpc"),
     need("nft", "nftables"),
     need("conntrack", "conntrack"),
     need("pppd", "ppp"),
