@@ -57,6 +57,7 @@ pub const PEERS: &[Need] = &[
     need("modprobe", "kmod"),
     need("lldpd", "lldpd"),
     need("nfcapd", "nfdump"),
+    need("bird", "bird2"),
     need("keepalived", "keepalived"),
     need("dnsmasq", "dnsmasq-base"),
     need("udhcpc", "udhcpc"),
@@ -75,9 +76,15 @@ pub const PEERS: &[Need] = &[
     need("/usr/lib/python3/dist-packages/scapy/__init__.py", "python3-scapy"),
 ];
 
-/// Packages whose daemons Debian starts when they are installed. Only tests want them, and start
-/// them themselves.
-const DAEMONS: &[&str] = &["keepalived", "lldpd", "nfdump", "radvd"];
+/// Packages whose daemons Debian starts when they are installed, with the names of their units.
+/// Only tests want them, and start them themselves.
+const DAEMONS: &[(&str, &str)] = &[
+    ("bird2", "bird"),
+    ("keepalived", "keepalived"),
+    ("lldpd", "lldpd"),
+    ("nfdump", "nfdump"),
+    ("radvd", "radvd"),
+];
 
 fn is_there(need: &Need) -> bool {
     match need.probe {
@@ -115,8 +122,9 @@ pub fn ensure(needs: &[&[Need]]) -> Res {
             format!("{why}\nInstall these packages by hand, then run this again: {list}")
         })?;
     let has_systemd = Path::new("/run/systemd/system").exists();
-    for daemon in DAEMONS.iter().filter(|daemon| has_systemd && packages.contains(daemon)) {
-        sh::run(&mut sh::cmd(&format!("{sudo}systemctl --quiet disable --now {daemon}")))?;
+    let started = |(package, _): &&(&str, &str)| has_systemd && packages.contains(package);
+    for (_, unit) in DAEMONS.iter().filter(started) {
+        sh::run(&mut sh::cmd(&format!("{sudo}systemctl --quiet disable --now {unit}")))?;
     }
     Ok(())
 }
