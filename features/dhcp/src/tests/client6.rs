@@ -232,7 +232,7 @@ fn api_clients_send_and_get_events() {
         msg_type: Dhcpv6MsgType::Solicit,
         T1: 20,
         T2: 40,
-        addresses: vec![info.clone()],
+        addresses: vec![info],
     };
     let bench = &mut rig.bench;
     let world = bench.world.clone();

@@ -19,7 +19,7 @@ pub const CLIENT: &str = "[del] {intfc <interface:interface>} [hostname <hostnam
 pub fn bytes_of(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.as_bytes();
     let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let is_hex = digits.len() % 2 == 0 && digits.iter().all(u8::is_ascii_hexdigit);
+    let is_hex = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
     is_hex.then(|| digits.chunks(2).map(pair).collect()).flatten()
 }
 

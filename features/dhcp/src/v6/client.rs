@@ -3,9 +3,10 @@
 //! which gets addresses of interfaces and prefixes of groups.
 
 use super::association::{ClientMessage, Kind};
+use super::consumers::{check_group, set_address};
 use super::machine::{Action, Machine};
 use super::message::{CLIENT_PORT, SERVER_PORT, kind};
-use super::ports::{Consumer, Exchange, Inbox, Port, Received, Request, State};
+use super::ports::{Exchange, Inbox, Port, Received, Request, State};
 use super::transmission::Transmission;
 use crate::output;
 use crate::random::Random;
@@ -18,17 +19,12 @@ use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Mailbox, Slots, Turn};
 use wire::{
-    EtherType, Ethernet, Header, Ip6, Ip6Prefix, IpHeader, IpProtocol, Ipv6Header, MacAddr, U16,
-    UdpHeader,
+    EtherType, Ethernet, Header, Ip6, IpHeader, IpProtocol, Ipv6Header, MacAddr, U16, UdpHeader,
 };
 use zerocopy::IntoBytes;
 
 /// Messages of one interface that wait for control at most.
 const WAITING: usize = 8;
-/// Bytes of a group's name at most, as the API has them.
-const LONGEST: usize = 63;
-/// Addresses of delegated prefixes at most.
-const MOST_CONSUMERS: usize = 4096;
 /// Packets for which there was no buffer, by interface.
 const UNSENT: &str = "/net/dhcp/client6/no-buffers";
 /// Hardware type of Ethernet, in identifiers of type 3 (RFC 8415 11.4).
@@ -80,24 +76,6 @@ fn enable_ip6(world: &World, sw_if: SwIfIndex) -> Result<()> {
         addresses.enable(world, sw_if, true)?;
     }
     Ok(())
-}
-
-/// Adds an address that isn't part of the configuration, or removes it.
-fn set_address(world: &World, sw_if: SwIfIndex, address: Ip6Prefix, on: bool) -> bool {
-    let addresses = world.get::<Addresses<Ip6>>();
-    if !on {
-        // An operator may have removed it already, or configured it.
-        if addresses.is_learned(sw_if, address) {
-            let _ = addresses.remove(world, sw_if, address);
-        }
-        return true;
-    }
-    let added = addresses.add_learned(world, sw_if, address);
-    if let Err(why) = &added {
-        let name = world.get::<Interfaces>().name(sw_if);
-        log::warn!("DHCPv6: {name} was given {address}, but: {why}");
-    }
-    added.is_ok()
 }
 
 impl Clients6 {
@@ -280,82 +258,6 @@ impl Clients6 {
         Ok(())
     }
 
-    /// Gives an interface an address that is made of a delegated prefix, or one that is used as it
-    /// is; or takes it away.
-    ///
-    /// # Errors
-    /// An interface that isn't there (−2); a group without a name (−7); an address that is there
-    /// already (−81), or isn't (−6); too many of them (−162); an address in use (−127).
-    pub fn set_consumer(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        group: Option<&str>,
-        address: Ip6Prefix,
-        on: bool,
-    ) -> Result<()> {
-        world.get::<Interfaces>().check(sw_if)?;
-        group.map_or(Ok(()), check_group)?;
-        let group = group.map(str::to_string);
-        let new = Consumer { sw_if, group, address, applied: None };
-        let is_same =
-            |c: &Consumer| (c.sw_if, &c.group, c.address) == (new.sw_if, &new.group, new.address);
-        let at = self.state().consumers.iter().position(is_same);
-        match (at, on) {
-            (Some(_), true) => {
-                let why = format!("the address {address} is there already");
-                return Err(Error::failed(why).retval(retval::VALUE_EXIST));
-            }
-            (None, false) => {
-                let why = format!("there is no such address {address}");
-                return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
-            }
-            (Some(at), false) => {
-                let gone = self.state().consumers.remove(at);
-                gone.applied.map(|address| set_address(world, sw_if, address, false));
-            }
-            (None, true) if self.state().consumers.len() == MOST_CONSUMERS => {
-                let why = format!("there are {MOST_CONSUMERS} such addresses, more can't be");
-                return Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED));
-            }
-            (None, true) => {
-                if new.group.is_none() {
-                    world.get::<Addresses<Ip6>>().add_learned(world, sw_if, address)?;
-                }
-                let applied = new.group.is_none().then_some(address);
-                self.state().consumers.push(Consumer { applied, ..new });
-            }
-        }
-        self.sync_consumers(world);
-        world.note_config_change();
-        Ok(())
-    }
-
-    /// Makes the addresses of delegated prefixes what the prefixes are now.
-    fn sync_consumers(&self, world: &World) {
-        let changes: Vec<(Consumer, Option<Ip6Prefix>)> = {
-            let state = self.state();
-            let grouped = state.consumers.iter().filter(|consumer| consumer.group.is_some());
-            let wanted = |consumer: &Consumer| {
-                let prefixes = state.prefixes(consumer.group.as_deref().unwrap_or_default());
-                let possible = prefixes.iter().filter_map(|(_, p)| consumer.address_by(*p));
-                let possible: Vec<_> = possible.collect();
-                // An address stays as long as its prefix does.
-                let kept = consumer.applied.filter(|address| possible.contains(address));
-                kept.or(possible.first().copied())
-            };
-            let changes = grouped.map(|consumer| (consumer.clone(), wanted(consumer)));
-            changes.filter(|(consumer, wanted)| consumer.applied != *wanted).collect()
-        };
-        for (old, wanted) in changes {
-            old.applied.map(|address| set_address(world, old.sw_if, address, false));
-            let wanted = wanted.filter(|address| set_address(world, old.sw_if, *address, true));
-            if let Some(consumer) = self.state().consumers.iter_mut().find(|c| **c == old) {
-                consumer.applied = wanted;
-            }
-        }
-    }
-
     fn link_up(&self, world: &World, sw_if: SwIfIndex) {
         for kind in [Kind::Addresses, Kind::Prefixes] {
             let actions = {
@@ -511,14 +413,6 @@ impl State {
         self.inboxes.retain(|sw_if, _| used.contains(sw_if));
         gone
     }
-}
-
-fn check_group(group: &str) -> Result<()> {
-    if group.is_empty() || group.len() > LONGEST {
-        let why = format!("the name of a prefix group has 1 to {LONGEST} bytes");
-        return Err(Error::parse(why).retval(retval::INVALID_VALUE));
-    }
-    Ok(())
 }
 
 /// A message to all servers and relays of a link, in its frame.

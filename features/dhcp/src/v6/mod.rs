@@ -4,6 +4,7 @@
 pub mod association;
 pub mod cli;
 pub mod client;
+mod consumers;
 pub mod input;
 pub mod machine;
 pub mod message;
