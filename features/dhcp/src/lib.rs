@@ -108,6 +108,7 @@ pub static PLUGIN: Plugin = Plugin {
     config: self::cli::write_config,
     examples: EXAMPLES,
     unmoved: UNMOVED,
+    entered: &[("ip*-dhcp-client-output", "control, for the clients' messages")],
     api: &[api::API, api::v6::ADDRESSES, api::v6::PREFIXES],
     start: |world| {
         ip::register_udp_port::<Ip4>(world, v4::message::SERVER_PORT, "dhcp-proxy-to-server")?;
@@ -168,5 +169,4 @@ const UNMOVED: &[(&str, &str)] = &[
     ("/err/dhcp-proxy-to-*/*", "features/dhcp/src/tests"),
     ("/err/dhcpv6-*/*", "features/dhcp/src/tests"),
     ("/err/ip*-dhcp-client-*/*", "features/dhcp/src/tests"),
-    ("/net/dhcp/*", "features/dhcp/src/tests"),
 ];
