@@ -69,7 +69,7 @@ impl Place {
         let conf = format!(
             "global_defs {{\n vrrp_version 3\n vrrp_garp_master_delay 0\n}}\n\
              vrrp_instance one {{\n state BACKUP\n interface eth0\n virtual_router_id 7\n \
-             use_vmac\n priority {priority}\n advert_int 0.2\n \
+             priority {priority}\n advert_int 0.2\n \
              virtual_ipaddress {{\n {}\n }}\n}}\n",
             family.keepalived
         );
@@ -83,8 +83,8 @@ impl Place {
         self.router.run("show vrrp vr").contains(&format!("state {state} ")).then_some(())
     }
 
-    /// The station that the host has found for the address lately.
-    fn station(&self, family: &Family) -> Option<String> {
+    /// True once the host finds the address at a station.
+    fn is_at(&self, family: &Family, mac: &str) -> Option<()> {
         self.host.ip("neigh flush dev eth0");
         let to = match family.address.contains(':') {
             true => format!("{}%eth0", family.address),
@@ -92,7 +92,8 @@ impl Place {
         };
         drop(self.host.ping("-c1 -W1", &to));
         let known = self.host.ip("neigh show dev eth0");
-        known.contains(family.mac).then_some(known)
+        let entry = known.lines().find(|line| line.starts_with(family.address))?;
+        entry.contains(mac).then_some(())
     }
 }
 
@@ -103,35 +104,44 @@ fn both_take_over_from_each_other(family: &Family) {
         "vrrp vr add host-eth0 {words} priority 100 interval 20 accept_mode {address}
          vrrp proto start host-eth0 {words}"
     ));
+    let (ours, theirs) = (family.mac, place.other.mac("eth0").to_string());
     eventually("the router is alone", || place.is("Master"));
-    eventually("the host finds it by the virtual address", || place.station(family));
+    eventually("the host finds it by the virtual address", || place.is_at(family, ours));
     if !address.contains(':') {
         assert!(place.host.ping("-c2", address).success(), "it accepts what is for the address");
     }
     // Another one of higher priority.
     let keepalived = place.keepalived(family, 200);
     eventually("keepalived takes over", || place.is("Backup"));
-    eventually("the host finds that one by the same address", || place.station(family));
+    eventually("the host finds that one", || place.is_at(family, &theirs));
     let shown = place.router.json("show vrrp vr");
     assert_eq!(shown[0]["master_interval"], 20, "{shown}");
-    // It dies without a word: three intervals and the skew later the router is the master.
-    drop(keepalived.kill());
+    // It falls silent: three intervals and the skew later the router is the master.
+    place.other.down("eth0");
     eventually("the router takes over", || place.is("Master"));
-    eventually("the host finds the router again", || place.station(family));
+    eventually("the host finds the router again", || place.is_at(family, ours));
+    place.other.up("eth0");
+    eventually("keepalived is preferred", || place.is("Backup"));
+    // It takes its leave.
+    drop(keepalived.stop(PATIENCE));
+    eventually("the router takes over again", || place.is("Master"));
     // One of lower priority stays a backup, until the router takes its leave.
     let keepalived = place.keepalived(family, 50);
-    let masters = |place: &Place| {
+    let is_other = |place: &Place| {
         let shown = place.other.ip("addr show");
-        shown.contains(&format!("{}/", address)).then_some(())
+        shown.contains(&format!("{address}/")).then_some(())
     };
     std::thread::sleep(std::time::Duration::from_secs(3));
-    assert!(place.is("Master").is_some() && masters(&place).is_none(), "{}", keepalived.stderr());
+    assert!(place.is("Master").is_some() && is_other(&place).is_none(), "{}", keepalived.stderr());
     place.router.run(&format!("vrrp proto stop host-eth0 {words}"));
-    eventually("keepalived hears that", || masters(&place));
-    eventually("the host finds keepalived", || place.station(family));
+    eventually("keepalived hears that", || is_other(&place));
+    eventually("the host finds keepalived", || place.is_at(family, &theirs));
     place.router.run(&format!("vrrp proto start host-eth0 {words}"));
     eventually("the router is preferred", || place.is("Master"));
-    eventually("keepalived gives way", || masters(&place).is_none().then_some(()));
+    eventually("keepalived gives way", || {
+        let shown = place.other.ip("addr show");
+        (!shown.contains(&format!("{address}/"))).then_some(())
+    });
     drop(keepalived.stop(PATIENCE));
     let Place { router, lab, .. } = place;
     router.stop();

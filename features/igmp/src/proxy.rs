@@ -137,8 +137,9 @@ impl Igmp {
                 false => proxy.downstream.remove(&sw_if),
             };
             let link = table.links.get(&sw_if);
-            let groups = link.map(|link| link.router.groups().map(|(group, _)| group).collect());
-            groups.unwrap_or_else(Vec::new)
+            let groups =
+                link.map(|link| link.router.groups().map(|(group, _)| group).collect::<Vec<_>>());
+            groups.unwrap_or_default()
         };
         groups.into_iter().for_each(|group| self.sync(world, vrf, group));
         world.note_config_change();

@@ -16,11 +16,11 @@ fn a_router_asks_and_tells_clients_what_hosts_listen_to() {
     let mut client = Loopback::new(&*world, &world.api);
     assert_eq!(client.call(WantIgmpEvents { enable: 1, pid: 7 }), Ok(()));
     let join = report(0, &[record(Kind::ALLOW, "239.1.1.1", &["10.9.0.1", "10.9.0.2"])]);
-    rig.receive_all(0, &[join.clone()]);
+    rig.receive_all(0, std::slice::from_ref(&join));
     assert_eq!(rig.count("igmp-input", "IGMP not enabled on this interface"), 1);
     rig.cli("igmp enable router p0");
     assert_eq!(sent(&rig), packet::queries(own(0), 1500, GENERAL, None));
-    rig.receive_all(0, &[join.clone()]);
+    rig.receive_all(0, std::slice::from_ref(&join));
     assert_eq!(rig.count("igmp-parse-report", "valid igmp packets"), 1);
     rig.seconds(59);
     assert!(sent(&rig).is_empty());
