@@ -9,8 +9,8 @@
 //! igmp-timer-process → NAME-output
 //! ```
 //!
-//! Workers check messages and pass them to control, by a queue of 16 for each interface. [`host`]
-//! and [`router`] are the two sides of the protocol, without packets; `proxy` merges what hosts
+//! Workers check messages and pass them to control, by a queue of 16 for each interface. `host`
+//! and `router` are the two sides of the protocol, without packets; `proxy` merges what hosts
 //! behind downstream interfaces listen to, and `forward` makes multicast routes of it.
 //!
 //! A router keeps 4,096 groups and 32,768 sources of an interface at most; reports beyond that

@@ -72,7 +72,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     spec: &["RFC 1112", "RFC 1812 5.2", "RFC 4291 2.7", "RFC 5771", "RFC 4443 2.4"],
     limits: &[
-        "Static routes and routes of clients: no PIM, no IGMP querier",
+        "Static routes, routes of clients and of IGMP proxies: no PIM",
         "No BIER, no labels: RPF ids are stored only, and a packet that arrives on an interface \
          has none",
     ],

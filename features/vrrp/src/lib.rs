@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Workers check advertisements and pass them to control, by a queue of 8 for each virtual router.
-//! [`machine`] is the state machine, without packets and interfaces; `effects` carries out its
+//! `machine` is the state machine, without packets and interfaces; `effects` carries out its
 //! effects. A master's virtual MAC address is a further one of its interface ([`net::FurtherMacs`]),
 //! so devices with a filter of addresses learn it, and others become promiscuous.
 //!

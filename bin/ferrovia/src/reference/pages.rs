@@ -38,6 +38,12 @@ static AREAS: &[Area] = &[
         intro: "Packets to groups, of IPv4 and IPv6.",
     },
     Area {
+        name: "redundancy",
+        title: "Redundancy: VRRP",
+        intro: "Several routers of a link share addresses, so that hosts keep their gateway when \
+                one of them fails.",
+    },
+    Area {
         name: "ethernet-and-l2",
         title: "Ethernet and layer-2 switching",
         intro: "Bridge domains, cross-connects and other ways to forward frames. VLAN sub-interfaces \

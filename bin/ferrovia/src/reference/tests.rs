@@ -433,7 +433,6 @@ const NAMED: &[(&str, &str)] = &[
     ("MPLS", "MPLS"),
     ("SRv6", "SRv6"),
     ("BFD", "BFD"),
-    ("VRRP", "vrrp_plugin.so"),
     ("DHCP", "dhcp_plugin.so"),
     ("policers", "policer_plugin.so"),
     ("linux-cp", "linux_cp_plugin.so"),
