@@ -46,6 +46,10 @@ pub(crate) struct Core {
     pub orphans: Vec<(NodeIndex, Owned)>,
     /// Nodes that have more to do than fits a turn: their `tick` is called at its end.
     pub again: Vec<NodeIndex>,
+    /// Nodes whose `tick` is called at a time of the clock, each once.
+    pub alarms: Vec<(NodeIndex, u64)>,
+    /// The earliest of these times; `u64::MAX` for none.
+    pub alarm: u64,
     /// Packets that the running node keeps.
     pub kept: Box<Frame>,
     pub errors: Lane,
@@ -83,6 +87,8 @@ impl Core {
             spare: (0..16).map(|_| Frame::new(pool)).collect(),
             orphans: Vec::new(),
             again: Vec::with_capacity(1024),
+            alarms: Vec::with_capacity(64),
+            alarm: u64::MAX,
             kept: Frame::new(pool),
             errors: lane(ERRORS),
             reasons,
@@ -134,6 +140,31 @@ impl Core {
         }
         open.queued = false;
         open.frame.take().unwrap_or_else(|| self.spare())
+    }
+
+    /// Sets the time of a node's alarm, or ends it.
+    pub fn set_alarm(&mut self, node: NodeIndex, at: Option<u64>) {
+        self.alarms.retain(|(other, _)| *other != node);
+        self.alarms.extend(at.map(|at| (node, at)));
+        self.note_alarm();
+    }
+
+    /// Takes the nodes whose alarms are due.
+    #[cold]
+    pub fn take_alarms(&mut self, due: &mut Vec<NodeIndex>) {
+        let now = self.now;
+        self.alarms.retain(|(node, at)| {
+            let later = *at > now;
+            if !later {
+                due.push(*node);
+            }
+            later
+        });
+        self.note_alarm();
+    }
+
+    fn note_alarm(&mut self) {
+        self.alarm = self.alarms.iter().map(|(_, at)| *at).min().unwrap_or(u64::MAX);
     }
 
     /// Packets wait for this node.

@@ -45,6 +45,15 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         }
     }
 
+    /// Calls a node's [`tick`](crate::Node::tick) on this thread once the instance's clock has
+    /// reached a time in nanoseconds, or at no such time: for timers that mustn't wait for control.
+    /// Each call replaces the node's time. The thread sleeps no longer than that; ticks for other
+    /// reasons come as well.
+    #[inline]
+    pub fn tick_at(&mut self, node: NodeIndex, at: Option<u64>) {
+        self.core.set_alarm(node, at);
+    }
+
     /// The instance's clock at the start of this turn, in nanoseconds since the start.
     #[inline(always)]
     pub fn now(&self) -> u64 {

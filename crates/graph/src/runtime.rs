@@ -253,6 +253,7 @@ impl Runtime {
     /// Removes a node and sets its counters to zero, since another node gets its index.
     fn remove(&mut self, index: NodeIndex, removed: &Removed) {
         let core = &mut self.core;
+        core.set_alarm(index, None);
         if let Some(open) = core.open.get_mut(index.at()) {
             open.gone = true;
         }
@@ -311,6 +312,9 @@ impl Runtime {
             self.last_tick = self.core.now;
             self.gauges.set_cached(self.core.cache.free_count());
             clock = tick_all(&mut self.core, &mut self.nodes, &turn, arcs, clock);
+        }
+        if self.core.alarm <= self.core.now {
+            self.core.take_alarms(&mut self.ticks);
         }
         if !self.ticks.is_empty() || !self.core.again.is_empty() {
             self.ticks.append(&mut self.core.again);

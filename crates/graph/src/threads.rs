@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const WAKE: u64 = 25_000;
 /// A thread looks after its kept packets at least this often.
 const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// The same in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 /// A thread that hasn't ended by then is left alone.
 const ENDING: Duration = Duration::from_secs(3);
@@ -279,8 +281,8 @@ impl Idle {
 }
 
 impl Runtime {
-    /// Sleeps until a descriptor is readable, control or another thread wakes it, or a second has
-    /// gone.
+    /// Sleeps until a descriptor is readable, control or another thread wakes it, the time of an
+    /// alarm of a node has come, or a second has gone.
     pub(crate) fn sleep(&mut self) {
         self.waker.prepare_sleep();
         if !self.has_work() {
@@ -294,7 +296,12 @@ impl Runtime {
             self.gauges.set_cached(self.core.cache.free_count());
             self.gauges.asleep.store(true, Ordering::Relaxed);
             // An interrupted or failed wait is a short one: the next turn polls everything.
-            let _ = epoll::wait(&self.poller, &mut events[..], Some(&TICK));
+            let alarm = self.core.alarm.saturating_sub(self.core.clock.now()).min(SECOND);
+            let timeout = match alarm {
+                SECOND => TICK,
+                nanoseconds => Timespec { tv_sec: 0, tv_nsec: nanoseconds as i64 },
+            };
+            let _ = epoll::wait(&self.poller, &mut events[..], Some(&timeout));
             self.gauges.asleep.store(false, Ordering::Relaxed);
         }
         self.waker.awake();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+mod alarm;
 mod config;
 mod control;
 mod field;
