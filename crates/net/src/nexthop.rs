@@ -3,10 +3,13 @@
 //!
 //! A next hop is up until a watcher reports it down. It may have several watchers
 //! ([`NextHops::set`] takes the watcher's name): it is up again when no watcher reports it down.
+//!
+//! A watcher that knows that packets are lost there, such as BFD, reports the next hop unusable
+//! ([`NextHops::set_unusable`]): then no path leads over it, even if there is no other.
 
 use graph::{Deleted, Shared, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A neighbour that routes lead over.
@@ -18,16 +21,82 @@ pub struct NextHop {
     pub ip: IpAddr,
 }
 
+impl NextHop {
+    /// A host as next hop of recursive paths in the default tables, whatever its route: multihop
+    /// BFD watches such ones.
+    pub const fn host(ip: IpAddr) -> Self {
+        Self { sw_if: ANYWHERE, ip }
+    }
+
+    /// The peer of an interface that has only one, for all paths of a version over the interface.
+    pub const fn only_peer(sw_if: SwIfIndex, v6: bool) -> Self {
+        let ip = match v6 {
+            false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        Self { sw_if, ip }
+    }
+}
+
+/// In place of the interface of [`NextHop::host`].
+const ANYWHERE: SwIfIndex = SwIfIndex(u32::MAX);
+
 /// The watchers that report a next hop down, each with the time of its report, on the instance's
 /// clock, in nanoseconds.
 pub type Down = BTreeMap<&'static str, u64>;
 
 type Subscriber = Arc<dyn Fn(&World, &[NextHop], bool) + Send + Sync>;
 
+/// Use of a next hop by paths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HopState {
+    /// It is used.
+    Up,
+    /// It is used if there is no other.
+    Down,
+    /// It isn't used.
+    Unusable,
+}
+
+/// The reports on a next hop.
+#[derive(Default)]
+struct Reports {
+    down: Down,
+    /// The watchers among them that report it unusable.
+    unusable: BTreeSet<&'static str>,
+}
+
+impl Reports {
+    fn state(&self) -> HopState {
+        match (self.unusable.is_empty(), self.down.is_empty()) {
+            (false, _) => HopState::Unusable,
+            (true, false) => HopState::Down,
+            (true, true) => HopState::Up,
+        }
+    }
+
+    /// Replaces a watcher's report; returns true if that changes the use of the next hop.
+    fn replace(&mut self, by: &'static str, report: HopState, now: u64) -> bool {
+        let before = self.state();
+        if report == HopState::Up {
+            self.down.remove(by);
+        } else {
+            self.down.entry(by).or_insert(now);
+        }
+        if report == HopState::Unusable {
+            self.unusable.insert(by);
+        } else {
+            self.unusable.remove(by);
+        }
+        self.state() != before
+    }
+}
+
 #[derive(Default)]
 struct Inner {
-    down: HashMap<NextHop, Down>,
-    /// Failover subscribers (movers) run before all others.
+    down: HashMap<NextHop, Reports>,
+    /// Failover subscribers, which run before all others.
+    movers: Vec<Subscriber>,
     subscribers: Vec<Subscriber>,
 }
 
@@ -60,35 +129,46 @@ impl NextHops {
     /// Records watcher `by`'s report on next hops. The traffic of those next hops that change state
     /// moves at once, all together.
     pub fn set(&self, world: &World, hops: &[NextHop], by: &'static str, up: bool) {
+        self.report(world, hops, by, if up { HopState::Up } else { HopState::Down });
+    }
+
+    /// As [`Self::set`], from a watcher that knows that packets to the next hops are lost: while it
+    /// reports them so, they aren't used even where there is no other path.
+    pub fn set_unusable(&self, world: &World, hops: &[NextHop], by: &'static str, unusable: bool) {
+        self.report(world, hops, by, if unusable { HopState::Unusable } else { HopState::Up });
+    }
+
+    fn report(&self, world: &World, hops: &[NextHop], by: &'static str, report: HopState) {
         let (mut changed, now) = (BTreeSet::new(), world.clock.now());
-        let subscribers = {
+        let (movers, subscribers) = {
             let mut inner = self.inner();
             for hop in hops {
-                if !up {
-                    let said = inner.down.entry(*hop).or_default();
-                    if said.is_empty() {
-                        changed.insert(*hop);
+                if report != HopState::Up || inner.down.contains_key(hop) {
+                    let reports = inner.down.entry(*hop).or_default();
+                    if reports.replace(by, report, now) {
+                        changed.insert((reports.state() == HopState::Up, *hop));
                     }
-                    said.entry(by).or_insert(now);
-                } else if let Some(said) = inner.down.get_mut(hop)
-                    && said.remove(by).is_some()
-                    && said.is_empty()
-                {
-                    inner.down.remove(hop);
-                    changed.insert(*hop);
+                    if reports.state() == HopState::Up {
+                        inner.down.remove(hop);
+                    }
                 }
             }
-            inner.subscribers.clone()
+            (inner.movers.clone(), inner.subscribers.clone())
         };
-        if changed.is_empty() {
-            return;
-        }
-        let changed: Vec<NextHop> = changed.into_iter().collect();
-        for subscriber in subscribers {
-            subscriber(world, &changed, up);
-        }
-        for hop in changed {
-            self.changes[usize::from(!up)].control().add(hop.sw_if.at(), 1);
+        for up in [false, true] {
+            let of = |(is_up, hop): &(bool, NextHop)| (*is_up == up).then_some(*hop);
+            let mut hops: Vec<NextHop> = changed.iter().filter_map(of).collect();
+            if hops.is_empty() {
+                continue;
+            }
+            movers.iter().for_each(|mover| mover(world, &hops, up));
+            hops.retain(|hop| hop.sw_if != ANYWHERE);
+            if !hops.is_empty() {
+                subscribers.iter().for_each(|subscriber| subscriber(world, &hops, up));
+            }
+            for hop in hops {
+                self.changes[usize::from(!up)].control().add(hop.sw_if.at(), 1);
+            }
         }
     }
 
@@ -102,7 +182,7 @@ impl NextHops {
         &self,
         f: impl Fn(&World, &[NextHop], bool) + Send + Sync + 'static,
     ) {
-        self.inner().subscribers.insert(0, Arc::new(f));
+        self.inner().movers.push(Arc::new(f));
     }
 
     /// Returns true if a watcher reports the next hop down.
@@ -110,15 +190,21 @@ impl NextHops {
         self.inner().down.contains_key(&hop)
     }
 
+    /// The use of a next hop by paths.
+    pub(crate) fn state(&self, hop: NextHop) -> HopState {
+        self.inner().down.get(&hop).map_or(HopState::Up, Reports::state)
+    }
+
     /// The watchers that report a next hop down, or none if it is up.
     pub fn down(&self, hop: NextHop) -> Option<Down> {
-        self.inner().down.get(&hop).cloned()
+        self.inner().down.get(&hop).map(|reports| reports.down.clone())
     }
 
     /// The next hops that are down, in order of interface and address, each with its watchers.
     pub fn list(&self) -> Vec<(NextHop, Down)> {
-        let mut all: Vec<_> =
-            self.inner().down.iter().map(|(hop, by)| (*hop, by.clone())).collect();
+        let inner = self.inner();
+        let on_links = inner.down.iter().filter(|(hop, _)| hop.sw_if != ANYWHERE);
+        let mut all: Vec<_> = on_links.map(|(hop, by)| (*hop, by.down.clone())).collect();
         all.sort_unstable_by_key(|(hop, _)| *hop);
         all
     }

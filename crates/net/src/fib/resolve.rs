@@ -5,8 +5,9 @@ use super::inner::{Cx, Inner};
 use super::key::{bits_of, width_of};
 use super::list::{ListId, Resolved, State};
 use super::spread::spread;
-use super::{Path, PathKind, PathState, ResolveVia, RouteKey, TableRef};
+use super::{Path, PathKind, PathState, ResolveVia, RouteKey, TableIndex, TableRef};
 use crate::adj::ObjectInterface;
+use crate::nexthop::HopState;
 use crate::{AdjIndex, Link, NextHop};
 use cli::Error;
 use graph::SwIfIndex;
@@ -148,6 +149,7 @@ impl Inner {
         let way = |adj, state| Ok(PathAdjacency { adj, state, down: false });
         match path.kind {
             PathKind::Attached { sw_if, address } => {
+                only_peer(cx, link, sw_if, now)?;
                 up(sw_if)?;
                 let adj = adjacencies.glean(cx.world, sw_if, address).map_err(unresolved)?;
                 way(adj, State::Attached(sw_if))
@@ -155,10 +157,12 @@ impl Inner {
             PathKind::Neighbor { sw_if, nexthop } => {
                 let hop = NextHop { sw_if, ip: nexthop };
                 now.hops.push(hop);
+                only_peer(cx, link, sw_if, now)?;
                 up(sw_if)?;
+                let down = is_down(cx, hop)?;
                 let adj =
                     adjacencies.neighbor_for(cx.world, link, sw_if, nexthop).map_err(unresolved)?;
-                Ok(PathAdjacency { adj, state: State::Usable, down: cx.nexthops.is_down(hop) })
+                Ok(PathAdjacency { adj, state: State::Usable, down })
             }
             PathKind::Receive { sw_if, address } => {
                 let adj = adjacencies.receive(cx.world, sw_if, address).map_err(unresolved)?;
@@ -180,6 +184,11 @@ impl Inner {
                 way(adj, State::Usable)
             }
             PathKind::Recursive { table, nexthop } => {
+                if table == TableIndex::DEFAULT {
+                    let host = NextHop::host(nexthop);
+                    now.hops.push(host);
+                    is_down(cx, host)?;
+                }
                 let table = TableRef::of_address(table, nexthop);
                 let (route, covering) = self
                     .covering(table, bits_of(nexthop), width_of(nexthop))
@@ -193,10 +202,11 @@ impl Inner {
                     State::Attached(sw_if) => {
                         let hop = NextHop { sw_if, ip: nexthop };
                         now.hops.push(hop);
+                        let down = is_down(cx, hop)?;
                         let adj = adjacencies
                             .neighbor_for(cx.world, link, sw_if, nexthop)
                             .map_err(unresolved)?;
-                        (adj, cx.nexthops.is_down(hop))
+                        (adj, down)
                     }
                     _ => {
                         let list = self.lists.get(via).ok_or(PathState::Unresolved)?;
@@ -283,6 +293,36 @@ impl Inner {
         }
         seen
     }
+}
+
+/// Returns true for a next hop that is used only if there is no other.
+///
+/// # Errors
+/// One that isn't used at all.
+fn is_down(cx: &Cx<'_>, hop: NextHop) -> Result<bool, PathState> {
+    match cx.nexthops.state(hop) {
+        HopState::Up => Ok(false),
+        HopState::Down => Ok(true),
+        HopState::Unusable => Err(PathState::Down),
+    }
+}
+
+/// Notes the peer of an interface that has only one as a next hop.
+///
+/// # Errors
+/// The peer isn't used.
+fn only_peer(
+    cx: &Cx<'_>,
+    link: Link,
+    sw_if: SwIfIndex,
+    now: &mut Resolved,
+) -> Result<(), PathState> {
+    if cx.interfaces.is_point_to_point(sw_if) {
+        let peer = NextHop::only_peer(sw_if, link == Link::IP6);
+        now.hops.push(peer);
+        is_down(cx, peer)?;
+    }
+    Ok(())
 }
 
 /// Makes one adjacency of several. Takes over the caller's reference on each, and gives one on the

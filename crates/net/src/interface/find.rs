@@ -41,6 +41,11 @@ impl Interfaces {
         kind.ok_or_else(|| no_interface(sw_if))
     }
 
+    /// Returns true for an interface with one peer: all its neighbours share one adjacency.
+    pub fn is_point_to_point(&self, sw_if: SwIfIndex) -> bool {
+        self.peer(sw_if).is_some() || self.kind(sw_if).is_ok_and(|kind| kind == IfKind::Ip)
+    }
+
     /// The MAC address of an interface's only peer, if it has only one.
     pub(crate) fn peer(&self, sw_if: SwIfIndex) -> Option<MacAddr> {
         self.inner().all.get(sw_if.at()).and_then(Option::as_ref).and_then(Interface::peer)

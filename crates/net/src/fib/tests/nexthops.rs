@@ -195,3 +195,42 @@ fn several_may_watch_a_next_hop() {
     world.get::<Interfaces>().delete(world, a.sw_if).expect("deleted");
     assert_eq!(hops.list(), []);
 }
+
+/// A next hop over which packets are lost isn't used, even if no other is left.
+#[suite::test]
+fn an_unusable_next_hop_is_never_used() {
+    let r = rig();
+    let world = &r.bench.world;
+    let hops = world.get::<NextHops>();
+    let report = |i: usize, unusable| hops.set_unusable(world, &[r.hop(i)], "bfd", unusable);
+    r.route("20.0.0.0/8", &[r.via(0, 1, 0), r.via(1, 1, 0)]);
+    let t = TableIndex::DEFAULT;
+    let far = |nexthop| Path::new(Kind::Recursive { table: t, nexthop: ip(nexthop).into() });
+    r.route("30.0.0.0/8", &[far(FAR)]);
+    report(0, true);
+    assert_eq!(r.takers(FAR), [1]);
+    // The last one that is only silent is used.
+    r.say(&[1], false);
+    assert_eq!(r.takers(FAR), [1]);
+    report(1, true);
+    let lost = |to| ends(&r.bench, t, ip(to)) == BTreeSet::from([End::Unreach]);
+    assert!(lost(FAR) && lost("30.0.0.1"));
+    assert_eq!(r.states("20.0.0.0/8"), [PathState::Down; 2]);
+    // Another watcher can't take the report back.
+    r.say(&[1], true);
+    assert!(lost(FAR));
+    report(1, false);
+    assert_eq!(r.takers(FAR), [1]);
+    report(0, false);
+    assert_eq!(r.takers(FAR), [0, 1]);
+    // A host, whatever its route.
+    r.route("9.9.9.9/32", &[r.via(2, 1, 0)]);
+    r.route("40.0.0.0/8", &[far("9.9.9.9")]);
+    assert_eq!(r.takers("40.0.0.1"), [2]);
+    let host = [NextHop::host(ip("9.9.9.9").into())];
+    hops.set_unusable(world, &host, "bfd", true);
+    assert!(lost("40.0.0.1"));
+    assert_eq!((r.takers("9.9.9.9"), hops.list()), (vec![2], vec![]));
+    hops.set_unusable(world, &host, "bfd", false);
+    assert_eq!(r.takers("40.0.0.1"), [2]);
+}
