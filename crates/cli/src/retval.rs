@@ -120,6 +120,14 @@ pub const INVALID_ADDRESS_FAMILY: Retval = Retval(-97);
 pub const INVALID_SUB_SW_IF_INDEX: Retval = Retval(-98);
 /// A table is full.
 pub const TABLE_TOO_BIG: Retval = Retval(-99);
+/// There is such a BFD session already.
+pub const BFD_EXIST: Retval = Retval(-101);
+/// There is no such BFD session or key.
+pub const BFD_NO_SUCH_OBJECT: Retval = Retval(-102);
+/// A BFD session uses the key.
+pub const BFD_IN_USE: Retval = Retval(-103);
+/// BFD doesn't implement the type of authentication.
+pub const BFD_NOT_SUPPORTED: Retval = Retval(-104);
 /// Another interface has the address or its network.
 pub const ADDRESS_IN_USE: Retval = Retval(-105);
 /// The interface still has addresses.
