@@ -84,7 +84,7 @@ pub use lookup::{Onward, table_of};
 pub use own::replace;
 pub use protocols::{
     Protocols, accept_no_checksum, register_otherwise, register_protocol, register_udp_port,
-    set_fragments, set_udp_rest, unregister_protocol, unregister_udp_port,
+    set_fragments, set_returning_source, set_udp_rest, unregister_protocol, unregister_udp_port,
 };
 pub use redirects::Redirects;
 pub use rewrite::{RewriteTrace, is_tcp_gso, segment_len};

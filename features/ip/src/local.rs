@@ -217,7 +217,10 @@ impl<F: Ip> Local<F> {
         {
             return last.verdict;
         }
-        let verdict = self.judge_source(rx_if, address, turn);
+        let mut verdict = self.judge_source(rx_if, address, turn);
+        if verdict.is_err() && self.deliver.protocols.is_returning(address.into(), turn) {
+            verdict = Ok(());
+        }
         self.last = Some(Source { rx_if, address, verdict });
         verdict
     }

@@ -3,6 +3,7 @@
 
 use graph::{NodeIndex, Shared, World, filled};
 use std::marker::PhantomData;
+use std::net::IpAddr;
 use sync::{Snapshot, Turn};
 use wire::{Family, IpProtocol};
 
@@ -42,6 +43,8 @@ impl Takers {
 pub struct Protocols<F> {
     protocols: Snapshot<Takers>,
     ports: Snapshot<Takers>,
+    /// See [`set_returning_source`].
+    returning: Snapshot<Option<IpAddr>>,
     version: PhantomData<F>,
 }
 
@@ -51,6 +54,7 @@ impl<F: Family> Shared for Protocols<F> {
         Self {
             protocols: takers(OTHERWISE + (1 << 8)),
             ports: takers(NO_CHECKSUM + (1 << 16)),
+            returning: Snapshot::new(world.qsbr.clone(), None),
             version: PhantomData,
         }
     }
@@ -86,6 +90,12 @@ impl<F> Protocols<F> {
     pub(crate) fn port(&self, port: u16, turn: &Turn<'_>) -> Option<NodeIndex> {
         let ports = self.ports.get(turn);
         ports.get(port.into()).or_else(|| ports.get(REST))
+    }
+
+    /// Returns true for the source of [`set_returning_source`].
+    #[cold]
+    pub(crate) fn is_returning(&self, source: IpAddr, turn: &Turn<'_>) -> bool {
+        *self.returning.get(turn) == Some(source)
     }
 
     /// True if a port takes datagrams of IPv6 without a checksum.
@@ -166,6 +176,12 @@ pub fn register_udp_port<F: Family>(world: &World, port: u16, node: &str) -> Res
 pub fn accept_no_checksum<F: Family>(world: &World, port: u16) {
     let accept = |old: &Takers| old.with(NO_CHECKSUM + usize::from(port), old.get(port.into()));
     world.get::<Protocols<F>>().ports.update(accept);
+}
+
+/// Delivers packets for us from an address to which no route leads: packets of our own that
+/// another router sends back, as BFD's echo packets are. One feature uses this.
+pub fn set_returning_source<F: Family>(world: &World, source: Option<F::Addr>) {
+    world.get::<Protocols<F>>().returning.set(source.map(Into::into));
 }
 
 /// Unregisters the node of a UDP port.
