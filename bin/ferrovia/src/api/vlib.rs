@@ -72,8 +72,20 @@ fn cli_inband(_: &World, r: CliInband) -> Result<Box<dyn Pending<World, CliInban
         .map_err(|(line, why)| Error::parse(format!("line {line}: {why}")));
     let mut text = text?.into_owned();
     ::cli::close_blocks(&mut text);
-    runner.script("cli_inband", text, false);
-    Ok(Box::new(Inband { runner, said: Vec::new(), text: String::new(), wake: None }))
+    let is_line = text.trim_end().lines().count() == 1;
+    runner.script(SCRIPT, text, false);
+    Ok(Box::new(Inband { runner, said: Vec::new(), text: String::new(), wake: None, is_line }))
+}
+
+/// The name of scripts of `cli_inband` in errors.
+const SCRIPT: &str = "cli_inband";
+
+/// The text of an error of a single line without the place in the script: clients compare it with
+/// VPP's.
+fn without_place(text: &str) -> &str {
+    let place = text.strip_prefix(SCRIPT).and_then(|rest| rest.strip_prefix(":1:"));
+    let Some((column, why)) = place.and_then(|rest| rest.split_once(": ")) else { return text };
+    if column.bytes().all(|digit| digit.is_ascii_digit()) { why } else { text }
 }
 
 /// Bytes of an answer: it is one message, which is held as a whole.
@@ -84,6 +96,8 @@ struct Inband {
     said: Vec<OutputPiece>,
     text: String,
     wake: Option<Duration>,
+    /// The script has one line only.
+    is_line: bool,
 }
 
 impl Pending<World, CliInbandReply> for Inband {
@@ -108,7 +122,8 @@ impl Pending<World, CliInbandReply> for Inband {
         let mut reply = CliInbandReply { retval: 0, reply: std::mem::take(&mut self.text) };
         if let Err(error) = result {
             reply.retval = error.code();
-            reply.reply += &error.to_string();
+            let text = error.to_string();
+            reply.reply += if self.is_line { without_place(&text) } else { &text };
         }
         Some(Ok(reply))
     }
