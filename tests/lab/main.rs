@@ -4,6 +4,7 @@
 mod acl;
 mod af_xdp;
 mod api;
+mod bfd;
 mod bond;
 mod bridge;
 mod closed;

@@ -80,6 +80,7 @@ pub static ALL: &[&Plugin] = &[
     &crate::api::PLUGIN,
     &linux_cp::PLUGIN,
     &linux_nl::PLUGIN,
+    &bfd::PLUGIN,
 ];
 
 #[cfg(feature = "tests")]

@@ -41,7 +41,8 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     spec: &["RFC 4861 7.3", "RFC 6583"],
     limits: &[
-        "No BFD: a resolved next hop that has never answered one of our requests stays in use",
+        "A resolved next hop that has never answered one of our requests stays in use, unless a BFD \
+         session watches it",
         "Interfaces whose indices differ by a multiple of 256 share one limit of waiting packets \
          and requests",
     ],
