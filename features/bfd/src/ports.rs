@@ -12,7 +12,7 @@ use ip::{Ip, register_udp_port, unregister_udp_port};
 use msg::retval;
 use wire::{Ip4, Ip6};
 
-/// Whether the ports of one hop, and of several, are ours.
+/// True where the ports of one hop, and of several, are ours.
 #[derive(Default)]
 pub struct Ports([bool; 2]);
 

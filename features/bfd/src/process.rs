@@ -88,7 +88,7 @@ impl Process for Reports {
     }
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
-        // What comes meanwhile raises the signal again.
+        // A report that comes meanwhile raises the signal again.
         let waiting = self.0.reports.len();
         let reports: Vec<_> = (0..waiting).map_while(|_| self.0.reports.pop()).collect();
         if !reports.is_empty() {

@@ -16,10 +16,11 @@ use zerocopy::IntoBytes;
 
 /// Bytes of headers in front of a packet at most.
 const HEADERS: usize = size_of::<Ipv6Header>() + UdpHeader::LEN;
-/// TTL and hop limit: the peer of one hop discards packets that a router has forwarded (RFC 5881 5).
+/// TTL and hop limit: a peer of one hop discards packets that a router has forwarded (RFC 5881
+/// 5).
 pub const TTL: u8 = 255;
 
-/// What a node needs to send packets of sessions.
+/// The parts of a node by which it sends packets of sessions.
 pub struct Sender {
     /// State that control shares.
     pub home: Arc<Home>,

@@ -90,7 +90,7 @@ pub struct Session {
     pub state: State,
     /// Reason of the last change to a state below.
     pub diag: Diag,
-    /// What the peer reports.
+    /// Variables that the peer reports.
     pub remote: Remote,
     /// Least interval of the peer's packets by which its silence is detected: a lower one is in
     /// force once the peer knows it.

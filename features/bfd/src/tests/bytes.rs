@@ -36,7 +36,7 @@ fn packets_have_the_layout_of_the_rfc() {
     let mut to = [0; MAX_LEN];
     assert_eq!((EXAMPLE.write(&mut to), &to[..LEN]), (LEN, &BYTES[..]));
     assert_eq!(Control::read(&BYTES), Ok((EXAMPLE, &BYTES[..])));
-    // What stands behind the packet is no part of it.
+    // Bytes behind the packet are no part of it.
     let padded = [&BYTES[..], &[0xff; 9]].concat();
     assert_eq!(Control::read(&padded), Ok((EXAMPLE, &BYTES[..])));
 }
