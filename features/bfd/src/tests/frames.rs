@@ -166,7 +166,7 @@ fn ports_are_taken_for_sessions_only() {
     add(&mut rig, false, 0, "");
     pass(&mut rig, 2);
     rig.sent();
-    rig.receive_all(0, &[any.clone()]);
+    rig.receive_all(0, std::slice::from_ref(&any));
     assert_eq!(rig.count("bfd-udp4-input", "none"), 1);
     rig.cli(&format!("bfd udp session del {}", words(false, 0)));
     rig.sent();
