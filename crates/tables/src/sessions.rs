@@ -380,7 +380,19 @@ impl<K: SessionKey, V: Default, const N: usize, const KEYS: usize> Sessions<K, V
     #[inline(always)]
     fn head(&self, AgeList { set, list }: AgeList) -> u32 {
         assert!(set < N && list < self.lists, "list {list} of set {set}");
-        FREE + wheel::SLOTS + set as u32 * self.lists + list
+        FREE + wheel::SLOTS + list * N as u32 + set as u32
+    }
+
+    /// Returns the number of lists in each set of links.
+    #[inline(always)]
+    pub fn lists(&self) -> u32 {
+        self.lists
+    }
+
+    /// Adds an empty list to each set of links, behind the ones that there are.
+    pub fn add_list(&mut self) {
+        self.entries.add_lists(N as u32);
+        self.lists += 1;
     }
 
     /// Makes a session the newest one of a list. It leaves another list of the same set.

@@ -87,23 +87,28 @@ impl<K, V, const N: usize, const KEYS: usize> Entry<K, V, N, KEYS> {
 pub struct Entries<K, V, const N: usize, const KEYS: usize> {
     pub all: Chunks<Entry<K, V, N, KEYS>>,
     /// The list of free entries has the links of the timer wheel.
-    heads: Box<[Links]>,
+    heads: Chunks<Links>,
 }
 
 impl<K, V, const N: usize, const KEYS: usize> Entries<K, V, N, KEYS> {
     /// With empty lists. List 0 has the free entries.
     pub fn new(lists: u32) -> Self {
-        let head = |list| Links { newer: HEADS | list, older: HEADS | list };
-        Self { all: Chunks::new(), heads: (0..lists).map(head).collect() }
+        let mut this = Self { all: Chunks::new(), heads: Chunks::new() };
+        this.add_lists(lists);
+        this
+    }
+
+    /// Adds empty lists behind the ones that there are.
+    pub fn add_lists(&mut self, n: u32) {
+        for _ in 0..n {
+            let head = HEADS | self.heads.len();
+            self.heads.push(Links { newer: head, older: head });
+        }
     }
 
     #[inline(always)]
     fn links(&mut self, set: usize, at: u32) -> &mut Links {
-        if at < HEADS {
-            self.all[at].links_mut(set)
-        } else {
-            &mut self.heads[(at & !HEADS) as usize]
-        }
+        if at < HEADS { self.all[at].links_mut(set) } else { &mut self.heads[at & !HEADS] }
     }
 
     /// Appends an entry to a list, as the newest, from where it was in another list of the set.
@@ -133,13 +138,13 @@ impl<K, V, const N: usize, const KEYS: usize> Entries<K, V, N, KEYS> {
     /// Returns the oldest entry of a list.
     #[inline(always)]
     pub fn oldest(&self, list: u32) -> Option<u32> {
-        let oldest = self.heads[list as usize].newer;
+        let oldest = self.heads[list].newer;
         (oldest < HEADS).then_some(oldest)
     }
 
     /// Returns the newest entry of a list.
     fn newest(&self, list: u32) -> Option<u32> {
-        let newest = self.heads[list as usize].older;
+        let newest = self.heads[list].older;
         (newest < HEADS).then_some(newest)
     }
 
