@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Addresses that the world knows: they are local in the tables of the interfaces to it, so that
-//! the router answers for them there.
+//! the router answers for them there. A kind without such interfaces has routes in a table that
+//! lead to a node of its own.
 
 use graph::{SwIfIndex, World};
-use net::{Addresses, Fib, Path, PathKind, Source, TableIndex};
+use net::{Addresses, Fib, ObjectType, Path, PathKind, Source, TableIndex};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use wire::{Ip4, Prefix};
@@ -15,16 +16,22 @@ pub struct Exposed {
     addresses: BTreeMap<Ipv4Addr, usize>,
     /// Interfaces to the world, with the index of their table.
     interfaces: BTreeMap<SwIfIndex, u32>,
+    /// The object that routes lead to, and the index of their table.
+    object: Option<(&'static ObjectType, u32)>,
 }
 
-fn set(
+fn set(of: (&World, Source), addr: Ipv4Addr, (sw_if, table): (SwIfIndex, u32), on: bool) {
+    set_route(of, addr, PathKind::Receive { sw_if, address: addr.into() }, (table, on));
+}
+
+fn set_route(
     (world, source): (&World, Source),
     addr: Ipv4Addr,
-    (sw_if, table): (SwIfIndex, u32),
-    on: bool,
+    path: PathKind,
+    (table, on): (u32, bool),
 ) {
     let fib = world.get::<Fib<Ip4>>();
-    let path = [Path::new(PathKind::Receive { sw_if, address: addr.into() })];
+    let path = [Path::new(path)];
     let (table, host) = (TableIndex(table), Prefix::host(addr));
     let done = match on {
         true => fib.add(world, table, host, source, &path).map(|_| ()),
@@ -48,6 +55,24 @@ impl Exposed {
         *self = Self::default();
     }
 
+    /// Has routes to the addresses lead to an object, in the table of an index; before there are
+    /// any.
+    pub fn lead_to(&mut self, object: &'static ObjectType, table: u32) {
+        self.object = Some((object, table));
+    }
+
+    fn lead(&self, of: (&World, Source), addr: Ipv4Addr, on: bool) {
+        if let Some((object, table)) = self.object {
+            set_route(of, addr, PathKind::Object(object, 0), (table, on));
+        }
+    }
+
+    /// Removes the routes to objects, and forgets all, when the interfaces have been removed.
+    pub fn end(&mut self, of: (&World, Source)) {
+        self.addresses.keys().for_each(|addr| self.lead(of, *addr, false));
+        self.clear();
+    }
+
     /// One more use of an address. The routes have this source.
     pub fn expose(&mut self, of: (&World, Source), addr: Ipv4Addr) {
         let uses = self.addresses.entry(addr).or_default();
@@ -55,6 +80,7 @@ impl Exposed {
         if *uses == 1 {
             let all = self.interfaces.iter();
             all.for_each(|(sw_if, table)| set(of, addr, (*sw_if, *table), true));
+            self.lead(of, addr, true);
         }
     }
 
@@ -66,6 +92,7 @@ impl Exposed {
             self.addresses.remove(&addr);
             let all = self.interfaces.iter();
             all.for_each(|(sw_if, table)| set(of, addr, (*sw_if, *table), false));
+            self.lead(of, addr, false);
         }
     }
 

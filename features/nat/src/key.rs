@@ -2,6 +2,7 @@
 //! Keys of flows: the packets of one direction of a session.
 
 use crate::ports::PortKey;
+use cli::Matches;
 use std::fmt;
 use std::net::Ipv4Addr;
 use tables::{Mixer, SessionKey};
@@ -156,4 +157,21 @@ pub fn spread(word: u32) -> u32 {
 #[inline(always)]
 pub fn spread_of(addr: Ipv4Addr) -> u32 {
     spread(u32::from_le_bytes(addr.octets()))
+}
+
+/// The protocol that was named; 0 for none.
+pub fn read_protocol(m: &Matches) -> IpProtocol {
+    let known = [("tcp", IpProtocol::TCP), ("udp", IpProtocol::UDP), ("icmp", IpProtocol::ICMP)];
+    let named = known.into_iter().find(|(word, _)| m.flag(word));
+    named.map_or(IpProtocol(0), |(_, protocol)| protocol)
+}
+
+/// The name of a protocol.
+pub fn protocol_name(protocol: IpProtocol) -> String {
+    match protocol {
+        IpProtocol::TCP => "TCP".into(),
+        IpProtocol::UDP => "UDP".into(),
+        IpProtocol::ICMP => "ICMP".into(),
+        IpProtocol(number) => number.to_string(),
+    }
 }

@@ -11,7 +11,7 @@
 //! ports are counted by the user who has them, so that those who have few can get one of those who
 //! have most.
 
-use crate::timeouts::{FIRST_PORT, PORTS};
+use crate::workers::PortSet;
 use tables::{Mixer, Share, Shares};
 
 /// Random ports that are tried before a remote end gets a bitmap.
@@ -102,8 +102,7 @@ pub struct Ports<K> {
     mixer: Mixer,
     /// Random numbers so far.
     drawn: u64,
-    first: u32,
-    len: u32,
+    set: PortSet,
     remotes: Vec<Remote<K>>,
     /// The place of the next remote end.
     next: usize,
@@ -112,21 +111,21 @@ pub struct Ports<K> {
 impl<K: PortKey> Ports<K> {
     /// Of a thread with all ports, and a secret.
     pub fn new(seed: u64) -> Self {
-        let (first, len) = (FIRST_PORT, PORTS);
-        Self { mixer: Mixer::new(seed), drawn: 0, first, len, remotes: Vec::new(), next: 0 }
+        let set = PortSet::default();
+        Self { mixer: Mixer::new(seed), drawn: 0, set, remotes: Vec::new(), next: 0 }
     }
 
     /// Gives the thread other ports.
-    pub fn set_block(&mut self, (first, len): (u32, u32)) {
-        if (self.first, self.len) != (first, len) {
-            (self.first, self.len) = (first, len);
+    pub fn set_block(&mut self, set: PortSet) {
+        if self.set != set {
+            self.set = set;
             self.forget();
         }
     }
 
     /// The number of the thread's ports.
     pub fn capacity(&self) -> u32 {
-        self.len
+        self.set.len()
     }
 
     /// Forgets what is known of ports that mappings have: they have changed.
@@ -141,8 +140,14 @@ impl<K: PortKey> Ports<K> {
         self.mixer.add(self.drawn).hash()
     }
 
+    /// A random position.
+    #[inline(always)]
+    fn random_at(&mut self) -> u32 {
+        (((self.random() >> 32) * u64::from(self.set.len())) >> 32) as u32
+    }
+
     fn at(&self, port: u16) -> Option<u32> {
-        u32::from(port).checked_sub(self.first).filter(|at| *at < self.len)
+        self.set.at(port)
     }
 
     /// Notes that a session has this key of answers, or has it no longer.
@@ -180,8 +185,8 @@ impl<K: PortKey> Ports<K> {
         let of = key(0).without_port();
         if !self.remotes.iter().any(|remote| remote.of == of) {
             for _ in 0..TRIES {
-                let at = ((self.random() >> 32) * u64::from(self.len)) >> 32;
-                let port = (u64::from(self.first) + at) as u16;
+                let at = self.random_at();
+                let port = self.set.port(at);
                 if is_free(port) {
                     return Some(port);
                 }
@@ -192,13 +197,13 @@ impl<K: PortKey> Ports<K> {
 
     #[cold]
     fn choose_of_few(&mut self, of: K, look: impl Fn(u16) -> Use) -> Option<u16> {
-        let random = ((self.random() >> 32) * u64::from(self.len)) >> 32;
-        let (first, len) = (self.first, self.len);
-        let port = |at: u32| (first + at) as u16;
+        let random = self.random_at();
+        let (set, len) = (self.set, self.set.len());
+        let port = |at: u32| set.port(at);
         let place = self.place(of);
         let remote = self.remotes.get_mut(place)?;
         loop {
-            while let Some(at) = remote.behind(random as u32).filter(|_| remote.n > 0) {
+            while let Some(at) = remote.behind(random).filter(|_| remote.n > 0) {
                 match look(port(at)) {
                     Use::Free => return Some(port(at)),
                     // A mapping has got it meanwhile.
@@ -218,10 +223,10 @@ impl<K: PortKey> Ports<K> {
     /// Where no port towards a remote end is left: the ports of the user who has most of them, from
     /// a random one on. None if the user with this share has as many as an equal part.
     pub fn of_largest(&mut self, of: K, share: Share) -> impl Iterator<Item = u16> {
-        let random = ((self.random() >> 32) * u64::from(self.len)) >> 32;
-        let first = self.first as usize;
+        let random = self.random_at();
+        let set = self.set;
         let full = |remote: &&Remote<K>| {
-            remote.of == of && remote.filled >= self.len && remote.shares.is_below_equal(share)
+            remote.of == of && remote.filled >= set.len() && remote.shares.is_below_equal(share)
         };
         let remote = self.remotes.iter().find(full);
         remote.into_iter().flat_map(move |remote| {
@@ -229,7 +234,7 @@ impl<K: PortKey> Ports<K> {
             let n = remote.owners.len();
             let all = (0..n).map(move |i| (random as usize + i) % n.max(1));
             all.filter(move |at| remote.owners.get(*at) == Some(&largest))
-                .map(move |at| (first + at) as u16)
+                .map(move |at| set.port(at as u32))
         })
     }
 
@@ -238,7 +243,7 @@ impl<K: PortKey> Ports<K> {
         if let Some(place) = self.remotes.iter().position(|remote| remote.of == of) {
             return place;
         }
-        let new = Remote::new(of, self.len);
+        let new = Remote::new(of, self.set.len());
         if self.remotes.len() < REMOTES {
             self.remotes.push(new);
             return self.remotes.len() - 1;
@@ -271,7 +276,7 @@ mod tests {
     use std::net::Ipv4Addr;
     use wire::IpProtocol;
 
-    const BLOCK: (u32, u32) = (2000, 70);
+    const BLOCK: PortSet = PortSet::range(2000, 70);
 
     fn key(port: u16) -> Key {
         let [remote, outside] = [1, 2].map(|n| Ipv4Addr::new(10, 0, 0, n));

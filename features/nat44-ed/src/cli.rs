@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{
-    Control, Enabled, External, LocalHost, MappingKind, SessionName, StaticMapping, named_ends,
-};
-use crate::key::End;
-use crate::mapping::Twice;
+use crate::control::{Control, Enabled, SessionName, named_ends};
+use crate::key::{End, read_protocol as protocol};
 use crate::settings::role;
 use crate::show;
 use ::nat::log::{self, Log, StreamName};
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
+use nat::statics::{
+    External, LocalHost, MappingKind, StaticMapping, read_host, read_identity, read_twice as twice,
+};
 use net::args::{given_interface, interface};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use wire::IpProtocol;
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Enable NAT44-ED, or disable it and forget its configuration
@@ -159,21 +158,6 @@ fn address(w: &World, m: &Matches) -> Result<()> {
     control(w).set_range(w, (first, last), m.opt("vrf")?, how)
 }
 
-/// The protocol that was named; 0 for none.
-fn protocol(m: &Matches) -> IpProtocol {
-    let known = [("tcp", IpProtocol::TCP), ("udp", IpProtocol::UDP), ("icmp", IpProtocol::ICMP)];
-    let named = known.into_iter().find(|(word, _)| m.flag(word));
-    named.map_or(IpProtocol(0), |(_, protocol)| protocol)
-}
-
-fn twice(m: &Matches) -> Twice {
-    match (m.flag("twice-nat"), m.flag("self-twice-nat")) {
-        (true, _) => Twice::Always,
-        (_, true) => Twice::ToItself,
-        _ => Twice::No,
-    }
-}
-
 /// An address with a port, as 10.0.0.1:80.
 fn end(m: &Matches, name: &str) -> Result<End> {
     End::parse(m.str(name)).map_err(|e| e.at(m.span(name)))
@@ -187,67 +171,11 @@ fn set(w: &World, m: &Matches, mapping: StaticMapping) -> Result<()> {
 }
 
 fn static_mapping(w: &World, m: &Matches) -> Result<()> {
-    let sw_if = given_interface(w, m, "interface")?;
-    let external = match sw_if {
-        Some(sw_if) => External::Interface(sw_if),
-        None => External::Address(m.req("address")?),
-    };
-    let ports = (m.opt::<u16>("local-port")?, m.opt::<u16>("port")?);
-    let protocol = protocol(m);
-    let (local_port, port) = match (ports, protocol.0) {
-        ((None, None), 0) => (0, 0),
-        ((Some(local), Some(external)), 1..) => (local, external),
-        _ => {
-            let why = "expected a protocol and two ports, or none of them for all ports";
-            return Err(Error::parse(why));
-        }
-    };
-    let local = LocalHost {
-        end: End::new(m.req("local")?, local_port),
-        vrf: m.opt("vrf")?.unwrap_or(0),
-        probability: 0,
-    };
-    let mapping = StaticMapping {
-        kind: MappingKind::Host,
-        external,
-        port,
-        protocol,
-        locals: vec![local],
-        twice: twice(m),
-        twice_address: m.opt("exact")?,
-        inward_only: m.flag("out2in-only"),
-        affinity: 0,
-        tag: m.str("tag").into(),
-        resolved: None,
-    };
-    set(w, m, mapping)
+    set(w, m, read_host(w, m)?)
 }
 
 fn identity_mapping(w: &World, m: &Matches) -> Result<()> {
-    let sw_if = given_interface(w, m, "interface")?;
-    let (external, addr) = match sw_if {
-        Some(sw_if) => (External::Interface(sw_if), Ipv4Addr::UNSPECIFIED),
-        None => {
-            let addr = m.req("address")?;
-            (External::Address(addr), addr)
-        }
-    };
-    let port = m.opt("port")?.unwrap_or(0);
-    let vrf = m.opt("vrf")?.unwrap_or(0);
-    let mapping = StaticMapping {
-        kind: MappingKind::Identity,
-        external,
-        port,
-        protocol: protocol(m),
-        locals: vec![LocalHost { end: End::new(addr, port), vrf, probability: 0 }],
-        twice: Twice::No,
-        twice_address: None,
-        inward_only: false,
-        affinity: 0,
-        tag: m.str("tag").into(),
-        resolved: None,
-    };
-    set(w, m, mapping)
+    set(w, m, read_identity(w, m)?)
 }
 
 fn host(m: &Matches) -> Result<LocalHost> {
@@ -288,22 +216,7 @@ fn timeout(w: &World, m: &Matches) -> Result<()> {
 }
 
 fn workers(w: &World, m: &Matches) -> Result<()> {
-    let wrong = || {
-        Error::parse(format!("expected numbers of workers, as 0,2-3, not `{}'", m.str("workers")))
-            .at(m.span("workers"))
-    };
-    if m.str("workers") == "all" {
-        return control(w).set_workers(w, crate::control::all_workers(w));
-    }
-    let mut mask = 0_u64;
-    for part in m.str("workers").split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n < 64).ok_or_else(wrong);
-        for worker in number(first)?..=number(last)? {
-            mask |= 1 << worker;
-        }
-    }
-    control(w).set_workers(w, mask)
+    control(w).set_workers(w, nat::workers::read(w, m)?)
 }
 
 fn del_session(w: &World, m: &Matches) -> Result<Output> {

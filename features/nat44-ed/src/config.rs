@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::control::{Control, External, MappingKind, StaticMapping};
-use crate::mapping::Twice;
+use crate::control::Control;
 use crate::settings::{SESSIONS, Timeouts, role};
 use ::nat::log::{self, Log};
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
+use nat::statics::mapping_line;
 use net::Interfaces;
 use std::fmt::Write;
-use wire::IpProtocol;
 
 /// The switch, which all other lines need.
 pub const SWITCH: Phase =
@@ -39,7 +38,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, mappings, |world, number, lines| {
         let mapping = world.get::<Control>().read(|state| state.statics.get(number).cloned());
         if let Some(mapping) = mapping {
-            let line = mapping_line(world, &mapping);
+            let line = mapping_line(world, "nat44", &mapping);
             lines.push(line.clone(), format!("{line} del"));
         }
     });
@@ -88,9 +87,8 @@ fn settings(control: &Control, config: &mut RunningConfig) {
         config.push(POOLS, line, "set nat timeout reset");
     }
     if let Some(mask) = control.read(|state| state.workers) {
-        let numbers: Vec<_> =
-            (0..64).filter(|bit| mask >> bit & 1 == 1).map(|bit: u32| bit.to_string()).collect();
-        config.push(POOLS, format!("set nat workers {}", numbers.join(",")), "set nat workers all");
+        let line = format!("set nat workers {}", nat::workers::words(mask));
+        config.push(POOLS, line, "set nat workers all");
     }
     for (vrf, limit) in control.read(|state| state.limits.clone()) {
         let line = format!("set nat44 session limit {limit} vrf {vrf}");
@@ -125,71 +123,4 @@ fn pools(world: &World, control: &Control, config: &mut RunningConfig) {
         let line = format!("nat44 add interface address {name}{words}");
         config.push(POOLS, line.clone(), format!("{line} del"));
     }
-}
-
-fn protocol(of: IpProtocol) -> &'static str {
-    match of {
-        IpProtocol::TCP => "tcp",
-        IpProtocol::UDP => "udp",
-        _ => "icmp",
-    }
-}
-
-/// The command that makes a mapping, and with `del` removes it.
-fn mapping_line(world: &World, mapping: &StaticMapping) -> String {
-    let mut external = match mapping.external {
-        External::Address(addr) => addr.to_string(),
-        External::Interface(sw_if) => quote(&world.get::<Interfaces>().name(sw_if)),
-    };
-    let all = mapping.is_address_only();
-    let vrf = mapping.locals.first().map_or(0, |local| local.vrf);
-    let of_vrf = |vrf: u32| if vrf == 0 { String::new() } else { format!(" vrf {vrf}") };
-    let protocol = protocol(mapping.protocol);
-    let mut line = match mapping.kind {
-        MappingKind::Identity => {
-            if matches!(mapping.external, External::Interface(_)) {
-                external = format!("external {external}");
-            }
-            let port = if all { String::new() } else { format!(" {protocol} {}", mapping.port) };
-            format!("nat44 add identity mapping {external}{port}{}", of_vrf(vrf))
-        }
-        MappingKind::Host => {
-            let local = mapping.locals.first().map(|local| local.end).unwrap_or_default();
-            let ends = match all {
-                true => format!("local {} external {external}", local.addr),
-                false => format!(
-                    "{protocol} local {} {} external {external} {}",
-                    local.addr, local.port, mapping.port
-                ),
-            };
-            format!("nat44 add static mapping {ends}{}", of_vrf(vrf))
-        }
-        MappingKind::Balanced => {
-            let local = |local: &crate::control::LocalHost| {
-                let part = local.probability;
-                format!(" local {}{} probability {part}", local.end, of_vrf(local.vrf))
-            };
-            let locals: String = mapping.locals.iter().map(local).collect();
-            format!(
-                "nat44 add load-balancing static mapping protocol {protocol} external {external}:{}{locals}",
-                mapping.port
-            )
-        }
-    };
-    line += match mapping.twice {
-        Twice::No => "",
-        Twice::Always => " twice-nat",
-        Twice::ToItself => " self-twice-nat",
-    };
-    line += if mapping.inward_only { " out2in-only" } else { "" };
-    if let Some(exact) = mapping.twice_address {
-        let _ = write!(line, " exact {exact}");
-    }
-    if mapping.affinity != 0 {
-        let _ = write!(line, " affinity {}", mapping.affinity);
-    }
-    if !mapping.tag.is_empty() {
-        let _ = write!(line, " tag {}", quote(&mapping.tag));
-    }
-    line
 }

@@ -6,31 +6,21 @@ use crate::key::{End, Key, User, has_ports};
 use crate::packet::{Packet, rewrite};
 use crate::session::{SessionFlags, translated};
 use crate::settings::{PoolAddress, Settings, role};
-use crate::state::{Counters, DROPS, Lanes, Nat};
-use ::nat::egress::{Egress, Routes};
+use crate::state::{Counters, Nat};
+use ::nat::around::Around;
+pub use ::nat::around::Place;
+use ::nat::counters::Lanes;
+use ::nat::egress::Egress;
 use ::nat::log::Lack;
-use buffer::{Buffer, Field, Flags};
+use buffer::{Buffer, Flags};
 use graph::{ThreadIndex, World};
-use ip::table_of;
-use net::{Addresses, Interfaces, L4};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use sync::Turn;
-use wire::{Ip4, IpProtocol, TcpFlags};
+use wire::{IpProtocol, TcpFlags};
 
 /// Addresses of a pool that are tried for a user whose own has no port left.
 const ADDRESSES: usize = 64;
-
-/// The place of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// Packets received from users.
-    In2Out,
-    /// Packets received from the world.
-    Out2In,
-    /// Packets that leave to the world.
-    Output,
-}
 
 /// The reason for a packet's drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,10 +65,7 @@ pub struct Engine {
     pub nat: Arc<Nat>,
     pub flows: Arc<AllFlows>,
     pub thread: ThreadIndex,
-    pub routes: Routes<Ip4>,
-    addresses: Arc<Addresses<Ip4>>,
-    interfaces: Arc<Interfaces>,
-    l4: Field<L4>,
+    pub around: Around,
     lanes: Lanes,
 }
 
@@ -88,33 +75,9 @@ impl Engine {
             nat: world.get(),
             flows: world.get(),
             thread,
-            routes: Routes::new(world),
-            addresses: world.get(),
-            interfaces: world.get(),
-            l4: world.field(),
+            around: Around::new(world),
             lanes: world.get::<Counters>().lanes(thread),
         }
-    }
-
-    /// Reads a packet.
-    #[inline(always)]
-    pub fn read(&self, b: &Buffer, place: Place) -> Option<Packet> {
-        let at = if place == Place::Output { b.l3_at() } else { 0 };
-        Packet::read(b, at, b.find_field(self.l4))
-    }
-
-    /// Index of the table that a packet came in by. What leaves has no table of its own any more.
-    #[inline(always)]
-    pub fn table(&self, b: &Buffer, place: Place, turn: &Turn<'_>) -> u32 {
-        if place == Place::Output {
-            return self.table_of_interface(b.rx_if, turn);
-        }
-        table_of::<Ip4>(b, self.interfaces.views(turn)).0
-    }
-
-    /// Index of an interface's table.
-    pub fn table_of_interface(&self, sw_if: u32, turn: &Turn<'_>) -> u32 {
-        self.interfaces.views(turn).get(sw_if as usize).map_or(0, |view| view.fib4)
     }
 
     /// Translates a packet of a known session; all others are for the slow path.
@@ -129,12 +92,12 @@ impl Engine {
         if !settings.enabled {
             return (Outcome::Passed, None);
         }
-        let packet = self.read(b, place);
+        let packet = self.around.read(b, place);
         let Some(p) = packet else { return (Outcome::Slow, None) };
         if !has_ports(p.protocol) || p.protocol == IpProtocol::ICMP && !p.is_echo() {
             return (Outcome::Slow, packet);
         }
-        let fib = self.table(b, place, turn);
+        let fib = self.around.table(b, place, turn);
         let Some(mut flows) = self.flows.of(self.thread, turn) else {
             return (Outcome::Slow, packet);
         };
@@ -155,9 +118,9 @@ impl Engine {
         if !settings.enabled {
             return (Outcome::Passed, None);
         }
-        let packet = self.read(b, place);
+        let packet = self.around.read(b, place);
         let Some(p) = packet else { return (Outcome::Drop(Reason::Protocol), None) };
-        let fib = self.table(b, place, turn);
+        let fib = self.around.table(b, place, turn);
         let Some(mut flows) = self.flows.of(self.thread, turn) else {
             return (Outcome::Drop(Reason::Untranslatable), packet);
         };
@@ -190,16 +153,8 @@ impl Engine {
         let sw_if = if place == Place::Output { b.tx_if } else { b.rx_if };
         let path = (place == Place::Out2In, slow);
         match (outcome, p) {
-            (Outcome::Translated(_), Some(p)) => {
-                let kind = match p.protocol {
-                    IpProtocol::TCP => 0,
-                    IpProtocol::UDP => 1,
-                    IpProtocol::ICMP => 2,
-                    _ => 3,
-                };
-                self.lanes.count(path, kind, sw_if);
-            }
-            (Outcome::Drop(_), _) => self.lanes.count(path, DROPS, sw_if),
+            (Outcome::Translated(_), Some(p)) => self.lanes.count_translated(path, &p, sw_if),
+            (Outcome::Drop(_), _) => self.lanes.count_drop(path, sw_if),
             _ => {}
         }
     }
@@ -208,13 +163,6 @@ impl Engine {
     pub fn tick(&self, (now, turn): (u64, &Turn<'_>)) -> bool {
         let Some(mut flows) = self.flows.of(self.thread, turn) else { return false };
         flows.expire(now, crate::flows::AT_A_TICK)
-    }
-}
-
-impl Engine {
-    /// True for an address of an interface.
-    pub fn is_own(&self, sw_if: u32, addr: Ipv4Addr, turn: &Turn<'_>) -> bool {
-        self.addresses.of(sw_if, turn).iter().any(|own| own.addr() == addr)
     }
 }
 
@@ -252,10 +200,7 @@ impl Work<'_, '_> {
         let new = translated(&keys, direction);
         rewrite(b, &self.p, new);
         self.clamp(b);
-        if let Some(mut l4) = b.find_field(self.engine.l4) {
-            (l4.src_port, l4.dst_port) = (new.0.port, new.1.port);
-            b.set_field(self.engine.l4, l4);
-        }
+        self.engine.around.note_ports(b, new);
         if flags.contains(SessionFlags::HAIRPIN) {
             self.engine.lanes.count_hairpin(b.rx_if);
         }
@@ -384,7 +329,8 @@ impl Work<'_, '_> {
     /// Index of the table that users' packets to this destination leave by.
     pub fn outside_table(&self) -> u32 {
         let to = self.p.to.addr;
-        let leads = |fib: &u32| self.engine.routes.egress(*fib, to, self.turn) != Egress::None;
+        let leads =
+            |fib: &u32| self.engine.around.routes.egress(*fib, to, self.turn) != Egress::None;
         if let Some(routes) = self.settings.routes.get(&self.fib) {
             return routes.iter().copied().find(leads).unwrap_or(self.settings.outside);
         }

@@ -235,8 +235,8 @@ impl<D: Door> Enter<D> {
             return None;
         }
         let place = at::<D>();
-        let p = self.engine.read(b, place)?;
-        let fib = self.engine.table(b, place, turn);
+        let p = self.engine.around.read(b, place)?;
+        let fib = self.engine.around.table(b, place, turn);
         let settings = self.engine.nat.settings(turn);
         let place = match D::WAY {
             Way::Of(place) => place,
@@ -262,8 +262,8 @@ impl<D: Door> Node for Enter<D> {
         let place = match D::WAY {
             Way::Of(place) => place,
             Way::ByPacket => {
-                let p = self.engine.read(b, Place::In2Out);
-                let fib = self.engine.table(b, Place::In2Out, cx.turn);
+                let p = self.engine.around.read(b, Place::In2Out);
+                let fib = self.engine.around.table(b, Place::In2Out, cx.turn);
                 let now = (cx.now(), cx.turn);
                 let place = p.map_or(Place::In2Out, |p| self.engine.direction(&p, b, fib, now));
                 let inward = place == Place::Out2In;

@@ -4,9 +4,9 @@
 use crate::engine::{Outcome, Reason, Work};
 use crate::flows::{Client, Found, Refused};
 use crate::key::{End, Key, User, has_ports};
-use crate::mapping::{Local, Mapping, Twice};
 use crate::session::{INWARD, Session, SessionFlags};
 use crate::settings::PoolAddress;
+use ::nat::mapping::{Local, Mapping, Twice};
 use buffer::Buffer;
 use wire::{Icmp4Type, IpProtocol};
 
@@ -138,7 +138,7 @@ impl Work<'_, '_> {
     pub fn is_for_us(&self, b: &Buffer) -> bool {
         let p = self.p;
         let is_free = p.protocol == IpProtocol::ICMP || !self.settings.is_pool(p.to.addr);
-        is_free && self.engine.is_own(b.rx_if, p.to.addr, self.turn)
+        is_free && self.engine.around.is_own(b.rx_if, p.to.addr, self.turn)
     }
 
     /// Lets a packet pass as it is, by a session, so that answers pass too.

@@ -32,7 +32,6 @@
 //! Limits: ports of UDP-Lite, SCTP and DCCP aren't
 //! translated: such packets, as those of all other protocols, get another address only.
 
-mod alias;
 mod api;
 mod cli;
 mod config;
@@ -43,7 +42,6 @@ mod examples;
 mod flows;
 mod icmp;
 mod inward;
-mod mapping;
 mod nodes;
 mod outward;
 mod session;
@@ -102,7 +100,6 @@ pub static PLUGIN: Plugin = Plugin {
     limits: &["Translated packets don't take the super-path"],
     state: &[
         ::nat::log::STATE,
-        StateDef::of::<mapping::Mappings>(),
         StateDef::of::<state::Nat>(),
         StateDef::of::<state::Counters>(),
         StateDef::of::<PerThread<flows::Flows>>(),

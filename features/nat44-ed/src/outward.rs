@@ -75,14 +75,14 @@ impl Work<'_, '_> {
             return false;
         }
         self.settings.forwarding
-            || self.engine.is_own(b.rx_if, p.to.addr, self.turn)
+            || self.engine.around.is_own(b.rx_if, p.to.addr, self.turn)
             || !self.leads_outside()
     }
 
     /// True if the packet would leave by an interface to the world, by the table that it came in by
     /// or by one that its users may send to.
     fn leads_outside(&self) -> bool {
-        let egress = |fib: u32| self.engine.routes.egress(fib, self.p.to.addr, self.turn);
+        let egress = |fib: u32| self.engine.around.routes.egress(fib, self.p.to.addr, self.turn);
         if let Some(routes) = self.settings.routes.get(&self.fib) {
             return routes.iter().any(|fib| matches!(egress(*fib), Egress::By(_)));
         }
@@ -101,10 +101,10 @@ impl Work<'_, '_> {
             return true;
         }
         // This router's own packets have an address that the world knows.
-        if b.flags.contains(Flags::LOCAL) && self.engine.is_own(b.tx_if, p.from.addr, turn) {
+        if b.flags.contains(Flags::LOCAL) && self.engine.around.is_own(b.tx_if, p.from.addr, turn) {
             return true;
         }
-        let outside = self.engine.table_of_interface(b.tx_if, turn);
+        let outside = self.engine.around.table_of_interface(b.tx_if, turn);
         if self.flows.live(&p.key(outside), self.now).is_some() {
             return true;
         }
@@ -119,7 +119,7 @@ impl Work<'_, '_> {
         let p = self.p;
         let output = (self.place == Place::Output).then_some(b.tx_if);
         let outside = match output {
-            Some(tx_if) => self.engine.table_of_interface(tx_if, self.turn),
+            Some(tx_if) => self.engine.around.table_of_interface(tx_if, self.turn),
             None => self.outside_table(),
         };
         let behind = if output.is_some() { None } else { self.behind() };

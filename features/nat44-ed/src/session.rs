@@ -8,9 +8,10 @@
 use crate::key::{End, Key};
 use crate::settings::Timeout;
 use ::nat::log::Session44;
+pub use ::nat::tcp::{Change, Connection};
 use bitflags::bitflags;
 use tables::Share;
-use wire::{IpProtocol, TcpFlags};
+use wire::IpProtocol;
 
 /// The direction of packets of a session: from inside to outside, as its first key.
 pub const OUTWARD: usize = 0;
@@ -38,26 +39,13 @@ bitflags! {
     }
 }
 
-/// The state of a TCP connection, as its flags tell it.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Phase {
-    /// It begins.
-    #[default]
-    Opening,
-    /// SYN and ACK were seen both ways.
-    Established,
-    /// FIN or RST was seen (RFC 7857 2). SYN and ACK both ways open it again.
-    Closing,
-}
-
 /// A session.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Session {
     /// See [`SessionFlags`].
     pub flags: SessionFlags,
-    phase: Phase,
-    /// SYN and ACK of each direction, since the phase began; ACK only behind SYN.
-    seen: [u8; 2],
+    /// Of TCP.
+    connection: Connection,
     /// The share of the user whose session it is.
     pub share: Share,
     /// Number of the load-balancing mapping that it belongs to, and other mappings'.
@@ -67,20 +55,6 @@ pub struct Session {
     /// Their bytes.
     pub bytes: u64,
 }
-
-/// The effect of a packet on a TCP session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change {
-    /// Nothing.
-    None,
-    /// The session has another timeout.
-    Timeout,
-    /// The connection ended and begins again: the session counts from zero.
-    Reopened,
-}
-
-const SYN: u8 = TcpFlags::SYN.bits();
-const ACK: u8 = TcpFlags::ACK.bits();
 
 impl Session {
     /// A new session.
@@ -103,12 +77,7 @@ impl Session {
     /// The timeout that it has.
     #[inline(always)]
     pub fn timeout(&self, protocol: IpProtocol) -> Timeout {
-        match protocol {
-            IpProtocol::TCP if self.phase == Phase::Established => Timeout::TcpEstablished,
-            IpProtocol::TCP => Timeout::TcpTransitory,
-            IpProtocol::ICMP => Timeout::Icmp,
-            _ => Timeout::Udp,
-        }
+        self.connection.timeout(protocol)
     }
 
     /// The session with these keys as logs have it.
@@ -128,37 +97,11 @@ impl Session {
     /// Notes the flags of a TCP segment of a direction.
     #[inline(always)]
     pub fn note(&mut self, direction: usize, flags: u8) -> Change {
-        let flags = TcpFlags(flags);
-        if flags.intersects(TcpFlags::FIN | TcpFlags::RST) {
-            let was = self.phase;
-            self.phase = Phase::Closing;
-            if was != Phase::Closing {
-                self.seen = [0; 2];
-            }
-            return if was == Phase::Established { Change::Timeout } else { Change::None };
-        }
-        if self.phase == Phase::Established {
-            return Change::None;
-        }
-        self.note_opening(direction, flags)
-    }
-
-    fn note_opening(&mut self, direction: usize, flags: TcpFlags) -> Change {
-        let seen = &mut self.seen[direction & 1];
-        *seen |= flags.bits() & SYN;
-        if *seen & SYN != 0 {
-            *seen |= flags.bits() & ACK;
-        }
-        if self.seen != [SYN | ACK; 2] {
-            return Change::None;
-        }
-        let was = std::mem::replace(&mut self.phase, Phase::Established);
-        self.seen = [0; 2];
-        if was == Phase::Closing {
+        let change = self.connection.note(direction, flags);
+        if change == Change::Reopened {
             (self.packets, self.bytes) = (0, 0);
-            return Change::Reopened;
         }
-        Change::Timeout
+        change
     }
 }
 

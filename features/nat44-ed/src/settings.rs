@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Settings as workers read them.
 
+pub use nat::roles::role;
 pub use nat::timeouts::{TICKS, Timeout, Timeouts, tick};
 
 use crate::key::{spread, spread_of};
-use nat::workers::Workers;
+use nat::workers::{PortSet, Workers};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use wire::Ip4Prefix;
@@ -23,16 +24,6 @@ pub struct PoolAddress {
     pub fib: Option<u32>,
     /// The interface that has it, and the network there.
     pub of: Option<(u32, Ip4Prefix)>,
-}
-
-/// Bits of [`Settings::roles`].
-pub mod role {
-    /// Users are behind the interface.
-    pub const INSIDE: u8 = 1;
-    /// The world is behind it.
-    pub const OUTSIDE: u8 = 2;
-    /// Packets are translated as they leave by it.
-    pub const OUTPUT: u8 = 4;
 }
 
 /// The settings.
@@ -83,8 +74,8 @@ impl Settings {
         self.pool_addresses.binary_search(&addr).is_ok()
     }
 
-    /// The first port of a thread, and the number of its ports.
-    pub fn ports(&self, thread: u16) -> (u32, u32) {
+    /// The ports of a thread.
+    pub fn ports(&self, thread: u16) -> PortSet {
         self.workers.block(thread)
     }
 

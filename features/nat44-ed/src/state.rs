@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! State that workers read, and the counters that they write.
 
-use crate::mapping::Mappings;
 use crate::settings::Settings;
+use ::nat::counters::{Lanes, Paths};
+use ::nat::mapping::Mappings;
 use graph::{Shared, ThreadIndex, World};
-use stats::{Lane, Simple};
+use stats::Simple;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use sync::{Snapshot, Turn};
@@ -23,7 +24,7 @@ impl Shared for Nat {
         let settings = Settings::default();
         Self {
             settings: Snapshot::new(world.qsbr.clone(), settings),
-            mappings: world.get(),
+            mappings: Arc::new(Mappings::new(world)),
             generation: AtomicU32::new(0),
         }
     }
@@ -58,16 +59,9 @@ impl Nat {
     }
 }
 
-/// The protocols that are counted, and drops.
-const KINDS: [&str; 5] = ["tcp", "udp", "icmp", "other", "drops"];
-/// Counters of packets that are dropped.
-pub const DROPS: usize = 4;
-
 /// The counters of all threads.
 pub struct Counters {
-    /// By direction, by path (fast, slow), by kind.
-    all: Vec<Arc<Simple>>,
-    hairpinning: Arc<Simple>,
+    paths: Paths,
     /// Sessions that a thread may have.
     pub most: Arc<Simple>,
     /// Sessions.
@@ -76,56 +70,23 @@ pub struct Counters {
 
 impl Shared for Counters {
     fn make(world: &World) -> Self {
-        let mut all = Vec::new();
-        for direction in ["in2out", "out2in"] {
-            for path in ["fastpath", "slowpath"] {
-                for kind in KINDS {
-                    let name = format!("/nat44-ed/{direction}/{path}/{kind}");
-                    all.push(world.stats.simple(&name));
-                }
-            }
-        }
-        let simple = |name: &str| world.stats.simple(&format!("/nat44-ed/{name}"));
-        // Readers find the gauges before anything is counted.
-        for gauge in ["max-cfg-sessions", "total-sessions"] {
-            simple(gauge).start(0);
-        }
+        let gauge = |name: &str| {
+            let simple = world.stats.simple(&format!("/nat44-ed/{name}"));
+            // Readers find the gauges before anything is counted.
+            simple.start(0);
+            simple
+        };
         Self {
-            all,
-            hairpinning: simple("hairpinning"),
-            most: simple("max-cfg-sessions"),
-            total: simple("total-sessions"),
+            paths: Paths::new(world, "nat44-ed"),
+            most: gauge("max-cfg-sessions"),
+            total: gauge("total-sessions"),
         }
     }
-}
-
-/// The cells of a thread.
-pub struct Lanes {
-    all: Vec<Lane>,
-    hairpinning: Lane,
 }
 
 impl Counters {
     /// The cells of a thread.
     pub fn lanes(&self, thread: ThreadIndex) -> Lanes {
-        let lane = |simple: &Arc<Simple>| simple.lane(thread.at());
-        Lanes { all: self.all.iter().map(lane).collect(), hairpinning: lane(&self.hairpinning) }
-    }
-}
-
-impl Lanes {
-    /// Counts a packet of an interface.
-    #[inline(always)]
-    pub fn count(&self, (inward, slow): (bool, bool), kind: usize, sw_if: u32) {
-        let at = (usize::from(inward) * 2 + usize::from(slow)) * KINDS.len() + kind;
-        if let Some(lane) = self.all.get(at) {
-            lane.add(sw_if as usize, 1);
-        }
-    }
-
-    /// Counts a packet between two users.
-    #[inline(always)]
-    pub fn count_hairpin(&self, sw_if: u32) {
-        self.hairpinning.add(sw_if as usize, 1);
+        self.paths.lanes(thread)
     }
 }

@@ -2,8 +2,8 @@
 //! Static mappings.
 
 use super::*;
-use crate::control::{External, LocalHost, MappingKind};
-use crate::mapping::Twice;
+use nat::mapping::Twice;
+use nat::statics::{External, LocalHost, MappingKind, StaticMapping};
 use std::net::Ipv4Addr;
 
 pub fn set_mapping(w: &World, mapping: StaticMapping, add: bool) -> Result<()> {

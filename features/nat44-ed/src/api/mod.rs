@@ -4,7 +4,7 @@
 mod mappings;
 mod sessions;
 
-use crate::control::{Control, Enabled, SessionName, StaticMapping, check_flags, named_ends};
+use crate::control::{Control, Enabled, SessionName, check_flags, named_ends};
 use crate::key::End;
 use crate::settings::{SESSIONS, Timeout, Timeouts, role};
 use ::nat::log::{self, Log, StreamName};
@@ -14,6 +14,7 @@ use mappings::{
     balanced, balanced_all, host, identities, identity, set_mapping, static_mapping, statics,
 };
 use msg::{Messages, Module};
+use nat::statics::StaticMapping;
 use net::api::{InterfaceIndex, Ip4Address, given};
 use sessions::{sessions, users};
 use wire::IpProtocol;

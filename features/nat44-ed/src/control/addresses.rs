@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Pools of addresses.
 
-use super::{Control, State, error, sessions, source};
+use super::{Control, State, sessions, source};
 use crate::session::SessionFlags;
 use cli::{Result, retval};
 use graph::{SwIfIndex, World};
+use nat::error;
 use net::{Addresses, Interfaces};
 use std::net::Ipv4Addr;
 use wire::Ip4;

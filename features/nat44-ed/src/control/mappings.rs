@@ -1,210 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Static mappings.
 
-use super::{Control, State, error, sessions, source};
+use super::{Control, State, sessions, source};
 use crate::key::End;
-use crate::mapping::{Local, Mapping, Mappings, Twice};
 use crate::session::SessionFlags;
 use crate::settings::Settings;
 use crate::state::Nat;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use nat::workers::Workers;
+use nat::error;
+use nat::mapping::{Local, Mapping, Twice};
+use nat::statics::{External, LocalHost, MappingKind, StaticMapping};
 use net::{Addresses, Interfaces};
-use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
 use wire::{Ip4, IpProtocol};
 
-/// The address that the world knows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum External {
-    /// This one.
-    Address(Ipv4Addr),
-    /// The first one of an interface.
-    Interface(SwIfIndex),
-}
-
-impl External {
-    /// The address, unspecified for that of an interface, and the interface.
-    pub fn parts(self) -> (Ipv4Addr, Option<SwIfIndex>) {
-        match self {
-            Self::Address(addr) => (addr, None),
-            Self::Interface(sw_if) => (Ipv4Addr::UNSPECIFIED, Some(sw_if)),
-        }
+/// Refuses combinations that aren't possible.
+fn check(mapping: &StaticMapping) -> Result<()> {
+    let unsupported = |why| Err(error(retval::UNSUPPORTED, why));
+    let twice = mapping.twice != Twice::No;
+    if twice && (mapping.is_address_only() || mapping.kind == MappingKind::Identity) {
+        return unsupported("twice-nat needs a mapping of a port");
     }
-}
-
-/// A host inside.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LocalHost {
-    /// The host, with its port.
-    pub end: End,
-    /// Id of its table.
-    pub vrf: u32,
-    /// Its share of the load.
-    pub probability: u8,
-}
-
-/// The purpose of a mapping.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MappingKind {
-    /// One host has the address, or a port of it.
-    Host,
-    /// Packets of the address pass as they are.
-    Identity,
-    /// Several hosts share the load.
-    Balanced,
-}
-
-/// A mapping as it was configured.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StaticMapping {
-    /// Its purpose.
-    pub kind: MappingKind,
-    /// The address that the world knows.
-    pub external: External,
-    /// Its port; 0 with all ports.
-    pub port: u16,
-    /// The protocol; 0 with all ports.
-    pub protocol: IpProtocol,
-    /// The hosts. Without an address, the one of the interface.
-    pub locals: Vec<LocalHost>,
-    /// The source that hosts of the world get.
-    pub twice: Twice,
-    /// The address that they get, if it is a certain one.
-    pub twice_address: Option<Ipv4Addr>,
-    /// Only packets from the world make sessions.
-    pub inward_only: bool,
-    /// Seconds for which a client is held to its back end; 0 for none.
-    pub affinity: u32,
-    /// A word of the operator's.
-    pub tag: String,
-    /// The address of the interface, while it has one.
-    pub resolved: Option<Ipv4Addr>,
-}
-
-impl StaticMapping {
-    /// True if it maps all ports.
-    pub fn is_address_only(&self) -> bool {
-        self.protocol.0 == 0
+    if mapping.inward_only && mapping.kind == MappingKind::Identity {
+        return unsupported("an identity mapping is for both directions");
     }
-
-    /// The address that the world knows now.
-    pub fn address(&self) -> Option<Ipv4Addr> {
-        match self.external {
-            External::Address(addr) => Some(addr),
-            External::Interface(_) => self.resolved,
-        }
+    let invalid = |why: String| Err(error(retval::INVALID_VALUE, why));
+    if mapping.kind == MappingKind::Balanced && mapping.locals.len() < 2 {
+        return invalid("expected two back ends at least".into());
     }
-
-    /// The hosts, with the interface's address for those without one.
-    pub fn hosts(&self) -> Vec<LocalHost> {
-        let of = |host: &LocalHost| match self.address() {
-            Some(addr) if host.end.addr.is_unspecified() => {
-                LocalHost { end: End::new(addr, host.end.port), ..*host }
-            }
-            _ => *host,
-        };
-        self.locals.iter().map(of).collect()
+    if mapping.kind == MappingKind::Balanced
+        && !matches!(mapping.protocol, IpProtocol::TCP | IpProtocol::UDP)
+    {
+        return invalid("expected tcp or udp for several back ends".into());
     }
-
-    /// The key that it is found by: no two mappings have the same.
-    fn external_key(&self) -> (Ipv4Addr, Option<SwIfIndex>, u16, u8) {
-        let (addr, sw_if) = self.external.parts();
-        (addr, sw_if, self.port, self.protocol.0)
+    let known = [IpProtocol::TCP, IpProtocol::UDP, IpProtocol::ICMP];
+    if !mapping.is_address_only() && !known.contains(&mapping.protocol) {
+        let number = mapping.protocol.0;
+        return invalid(format!("expected tcp, udp or icmp, not protocol {number}"));
     }
-
-    fn check(&self) -> Result<()> {
-        let unsupported = |why| Err(error(retval::UNSUPPORTED, why));
-        let twice = self.twice != Twice::No;
-        if twice && (self.is_address_only() || self.kind == MappingKind::Identity) {
-            return unsupported("twice-nat needs a mapping of a port");
-        }
-        if self.inward_only && self.kind == MappingKind::Identity {
-            return unsupported("an identity mapping is for both directions");
-        }
-        let invalid = |why: String| Err(error(retval::INVALID_VALUE, why));
-        if self.kind == MappingKind::Balanced && self.locals.len() < 2 {
-            return invalid("expected two back ends at least".into());
-        }
-        if self.kind == MappingKind::Balanced
-            && !matches!(self.protocol, IpProtocol::TCP | IpProtocol::UDP)
-        {
-            return invalid("expected tcp or udp for several back ends".into());
-        }
-        let known = [IpProtocol::TCP, IpProtocol::UDP, IpProtocol::ICMP];
-        if !self.is_address_only() && !known.contains(&self.protocol) {
-            let number = self.protocol.0;
-            return invalid(format!("expected tcp, udp or icmp, not protocol {number}"));
-        }
-        Ok(())
-    }
-}
-
-/// All mappings, by number: that of [`Mappings`].
-#[derive(Default)]
-pub struct Statics {
-    all: BTreeMap<u32, StaticMapping>,
-    free: Vec<u32>,
-    /// Numbers by what the world sees.
-    by_external: HashMap<(Ipv4Addr, Option<SwIfIndex>, u16, u8), Vec<u32>>,
-    /// Uses of what users have: host, port, protocol, table.
-    by_local: HashMap<(End, u8, u32), u32>,
-}
-
-impl Statics {
-    /// All, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &StaticMapping)> {
-        self.all.iter().map(|(number, mapping)| (*number, mapping))
-    }
-
-    /// A mapping.
-    pub fn get(&self, number: u32) -> Option<&StaticMapping> {
-        self.all.get(&number)
-    }
-
-    fn numbers(&self, mapping: &StaticMapping) -> &[u32] {
-        self.by_external.get(&mapping.external_key()).map_or(&[], |numbers| numbers)
-    }
-
-    fn insert(&mut self, mapping: StaticMapping) -> u32 {
-        let number = self.free.pop().unwrap_or(self.all.len() as u32);
-        self.by_external.entry(mapping.external_key()).or_default().push(number);
-        self.count(&mapping, true);
-        self.all.insert(number, mapping);
-        number
-    }
-
-    fn remove(&mut self, number: u32) -> Option<StaticMapping> {
-        let mapping = self.all.remove(&number)?;
-        self.free.push(number);
-        let key = mapping.external_key();
-        if let Some(numbers) = self.by_external.get_mut(&key) {
-            numbers.retain(|other| *other != number);
-            if numbers.is_empty() {
-                self.by_external.remove(&key);
-            }
-        }
-        self.count(&mapping, false);
-        Some(mapping)
-    }
-
-    fn count(&mut self, mapping: &StaticMapping, add: bool) {
-        for local in mapping.locals.iter().filter(|_| !mapping.inward_only) {
-            let key = (local.end, mapping.protocol.0, local.vrf);
-            let uses = self.by_local.entry(key).or_default();
-            *uses = if add { *uses + 1 } else { uses.saturating_sub(1) };
-            if *uses == 0 {
-                self.by_local.remove(&key);
-            }
-        }
-    }
-
-    /// Forgets all.
-    pub fn clear(&mut self, published: &Mappings) {
-        self.all.keys().for_each(|number| published.remove(*number));
-        *self = Self::default();
-    }
+    Ok(())
 }
 
 fn none(what: &str) -> Error {
@@ -263,9 +98,7 @@ impl Control {
         add: bool,
     ) -> Result<()> {
         self.enabled(world, |state| {
-            let key = (external.addr, None, external.port, protocol.0);
-            let numbers = state.statics.by_external.get(&key);
-            let number = numbers.and_then(|numbers| numbers.first()).copied();
+            let number = state.statics.of_external(external, protocol).first().copied();
             let number = number.ok_or_else(|| none("mapping"))?;
             let mapping = state.statics.get(number).cloned();
             let mut mapping = mapping
@@ -309,7 +142,7 @@ impl Control {
 
 impl State {
     fn add_mapping(&mut self, world: &World, mut mapping: StaticMapping) -> Result<()> {
-        mapping.check()?;
+        check(&mapping)?;
         let exists = |what: &str| {
             error(retval::VALUE_EXIST, format!("the {what} end has a mapping already"))
         };
@@ -325,8 +158,7 @@ impl State {
             return Err(exists("external"));
         }
         let is_host = mapping.kind == MappingKind::Host && !mapping.inward_only;
-        let local = mapping.locals.first().map(|of| (of.end, mapping.protocol.0, of.vrf));
-        if is_host && local.is_some_and(|local| self.statics.by_local.contains_key(&local)) {
+        if is_host && self.statics.has_local(&mapping) {
             return Err(exists("local"));
         }
         if let (MappingKind::Balanced, External::Address(addr)) = (mapping.kind, mapping.external)
@@ -354,7 +186,7 @@ impl State {
         let Some(addr) = mapping.address() else { return };
         let nat = world.get::<Nat>();
         let fib = world.get::<net::Fib<Ip4>>();
-        let workers = Settings { workers: Workers(self.threads(world)), ..Settings::default() };
+        let workers = Settings { workers: self.threads(world), ..Settings::default() };
         let local = |host: &LocalHost| {
             let fib = fib.find_table(host.vrf).map_or(0, |index| index.0);
             let thread = workers.thread_of_user(host.end.addr, fib);
@@ -407,25 +239,21 @@ impl State {
 
     /// Gives the mappings of an interface its present first address.
     pub(super) fn resolve(&mut self, world: &World, sw_if: SwIfIndex, addr: Option<Ipv4Addr>) {
-        let of = |(number, mapping): (u32, &StaticMapping)| {
-            let is_it = mapping.external == External::Interface(sw_if);
-            (is_it && mapping.resolved != addr).then_some(number)
+        let changed = |number: &u32| {
+            self.statics.get(*number).is_some_and(|mapping| mapping.resolved != addr)
         };
-        let numbers: Vec<_> = self.statics.iter().filter_map(of).collect();
+        let numbers: Vec<_> =
+            self.statics.of_interface(sw_if).into_iter().filter(changed).collect();
         for number in numbers {
             self.withdraw_mapping(world, number);
-            if let Some(mapping) = self.statics.all.get_mut(&number) {
-                mapping.resolved = addr;
-            }
+            self.statics.set_resolved(number, addr);
             self.publish_mapping(world, number);
         }
     }
 
     /// Forgets the mappings of an interface that is being deleted.
     pub(super) fn forget_mappings_of(&mut self, world: &World, sw_if: SwIfIndex) {
-        let all = self.statics.iter();
-        let of = all.filter(|(_, mapping)| mapping.external == External::Interface(sw_if));
-        let numbers: Vec<_> = of.map(|(number, _)| number).collect();
+        let numbers = self.statics.of_interface(sw_if);
         numbers.into_iter().for_each(|number| self.remove_number(world, number));
     }
 }

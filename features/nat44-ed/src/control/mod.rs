@@ -8,18 +8,19 @@ mod options;
 mod sessions;
 
 pub use addresses::Address;
-pub use mappings::{External, LocalHost, MappingKind, StaticMapping};
-pub use options::{Enabled, all_workers, check_flags};
+pub use options::{Enabled, check_flags};
 pub use sessions::{Row, SessionName, named_ends};
 
-use crate::settings::{FRAME_QUEUE, PoolAddress, Settings, Timeouts, role};
+use crate::settings::{FRAME_QUEUE, PoolAddress, Settings, Timeouts};
 use crate::state::{Counters, Nat};
-use cli::{Error, Result, retval};
+use cli::{Result, retval};
 use graph::{Deleted, Shared, SwIfIndex, World};
-use mappings::Statics;
+use nat::error;
 use nat::exposed::Exposed;
 use nat::held::{Held, let_go};
-use nat::workers::Workers;
+use nat::roles::leads_outside;
+use nat::statics::Statics;
+use nat::workers::{Plan, Workers, threads};
 use net::{Addresses, DeletedTable, Fib, IfEvent, Interfaces, Source, Sources, TableIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
@@ -84,11 +85,6 @@ impl Shared for Control {
             self.change(world, |_| {});
         }
     }
-}
-
-/// An error with its number.
-pub fn error(retval: cli::retval::Retval, why: impl Into<String>) -> Error {
-    Error::failed(why).retval(retval)
 }
 
 impl Control {
@@ -168,16 +164,9 @@ impl State {
         self.held.hold::<Ip4>(world, id, source(world))
     }
 
-    /// The threads that have sessions.
-    fn threads(&self, world: &World) -> Vec<u16> {
-        let n = world.threads() as u16;
-        if n == 1 {
-            return vec![0];
-        }
-        let mask = self.workers.unwrap_or(u64::MAX);
-        let is_chosen =
-            |thread: &u16| mask.checked_shr(u32::from(*thread) - 1).unwrap_or(0) & 1 == 1;
-        (1..n).filter(is_chosen).collect()
+    /// The threads that have sessions, with their ports.
+    fn threads(&self, world: &World) -> Workers {
+        Workers::new(threads(world, self.workers), Plan::default())
     }
 
     /// Publishes the settings.
@@ -221,7 +210,7 @@ impl State {
             pool,
             twice,
             pool_addresses,
-            workers: Workers(self.threads(world)),
+            workers: self.threads(world),
         };
         let ports = |settings: &Settings| (settings.enabled, settings.workers.clone());
         let changed = nat.read(|old| ports(old) != ports(&settings));
@@ -263,7 +252,7 @@ impl State {
     /// Interfaces to the world, with their roles.
     fn outsides(&self) -> impl Iterator<Item = (SwIfIndex, u8)> {
         let all = self.roles.iter().map(|(sw_if, bits)| (*sw_if, *bits));
-        all.filter(|(_, bits)| bits & (role::OUTSIDE | role::OUTPUT) != 0)
+        all.filter(|(_, bits)| leads_outside(*bits))
     }
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The switch of the feature, and settings of all of it.
 
-use super::{Control, State, error, sessions};
+use super::{Control, State, sessions};
 use crate::settings::{FRAME_QUEUE, SESSIONS, Timeouts};
 use crate::state::Nat;
 use cli::{Result, retval};
 use graph::World;
+use nat::error;
+use nat::workers::{check, threads};
 use net::Fib;
 use wire::Ip4;
 
@@ -158,18 +160,9 @@ impl Control {
     /// # Errors
     /// Fewer than two workers (−30); none, or one that isn't there (−89).
     pub fn set_workers(&self, world: &World, mask: u64) -> Result<()> {
-        let workers = world.threads() - 1;
-        if workers < 2 {
-            let why = format!("there are {workers} workers: expected 2 at least");
-            return Err(error(retval::FEATURE_DISABLED, why));
-        }
-        if mask == 0 || mask.checked_shr(workers as u32).unwrap_or(0) != 0 {
-            let why = format!("expected some of the workers 0 to {}", workers - 1);
-            return Err(error(retval::INVALID_WORKER, why));
-        }
-        let all = mask == all_workers(world);
+        let mask = check(world, mask)?;
         self.enabled(world, |state| {
-            state.workers = (!all).then_some(mask);
+            state.workers = mask;
             Ok(())
         })?;
         // Flows have other threads and ports now.
@@ -194,7 +187,7 @@ impl Control {
 
     /// The workers that have sessions.
     pub fn workers(&self, world: &World) -> Vec<u16> {
-        self.read(|state| state.threads(world))
+        threads(world, self.read(|state| state.workers))
     }
 
     /// Adds a table of users that may send to other tables, or removes it.
@@ -245,11 +238,6 @@ impl Control {
             Ok(())
         })
     }
-}
-
-/// The mask of all workers.
-pub fn all_workers(world: &World) -> u64 {
-    u64::MAX.checked_shr(65_u32.saturating_sub(world.threads() as u32)).unwrap_or(0)
 }
 
 fn no_table(table: u32) -> cli::Error {

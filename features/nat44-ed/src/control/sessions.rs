@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sessions, for control: each thread looks at its own.
 
-use super::{Control, error};
+use super::Control;
 use crate::flows::Flows;
 use crate::key::{End, Key, User};
 use crate::session::{Ends, Session};
@@ -9,6 +9,7 @@ use crate::settings::Timeout;
 use crate::state::Nat;
 use cli::{Result, retval};
 use graph::World;
+use nat::error;
 use nat::walk::{Walk, in_parts, walk};
 use net::Fib;
 use std::collections::BTreeMap;

@@ -5,32 +5,21 @@ mod sessions;
 
 pub use sessions::{sessions, summary};
 
-use crate::control::{Address, Control, External, MappingKind, StaticMapping};
-use crate::mapping::Twice;
+use crate::control::{Address, Control};
 use crate::settings::role;
 use crate::state::Counters;
 use ::nat::log::Log;
 use cli::{Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
+use nat::statics::{mapping_text, mapping_value};
 use net::Interfaces;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
-use wire::IpProtocol;
 
 fn control(w: &World) -> Arc<Control> {
     w.get()
-}
-
-/// The name of a protocol.
-pub fn protocol_name(protocol: IpProtocol) -> String {
-    match protocol {
-        IpProtocol::TCP => "TCP".into(),
-        IpProtocol::UDP => "UDP".into(),
-        IpProtocol::ICMP => "ICMP".into(),
-        IpProtocol(number) => number.to_string(),
-    }
 }
 
 /// `show nat44 addresses`.
@@ -105,95 +94,6 @@ pub fn interfaces(w: &World, _: &Matches) -> Result<Output> {
         out.value(|| json!({ "interface": name, "role": roles_text(bits) }));
         Ok(())
     }))
-}
-
-fn end_text(addr: &str, port: u16) -> String {
-    if port == 0 { addr.to_string() } else { format!("{addr}:{port}") }
-}
-
-/// A mapping in one line, and its back ends in more.
-fn mapping_text(w: &World, mapping: &StaticMapping) -> String {
-    let external = match mapping.external {
-        External::Address(addr) => addr.to_string(),
-        External::Interface(sw_if) => w.get::<Interfaces>().name(sw_if),
-    };
-    let protocol = match mapping.protocol.0 {
-        0 => String::new(),
-        _ => format!("{} ", protocol_name(mapping.protocol)),
-    };
-    let external = end_text(&external, mapping.port);
-    let local = mapping.locals.first();
-    let vrf = local.map_or(0, |local| local.vrf);
-    let mut text = match mapping.kind {
-        MappingKind::Identity => format!(" identity mapping {protocol}{external} vrf {vrf}"),
-        MappingKind::Host => {
-            let local = local.map_or_else(String::new, |local| {
-                end_text(&local.end.addr.to_string(), local.end.port)
-            });
-            format!(" {protocol}local {local} external {external} vrf {vrf}")
-        }
-        MappingKind::Balanced => format!(" {protocol}external {external}"),
-    };
-    text += match mapping.twice {
-        Twice::No => "",
-        Twice::Always => " twice-nat",
-        Twice::ToItself => " self-twice-nat",
-    };
-    if let Some(exact) = mapping.twice_address {
-        let _ = write!(text, " exact {exact}");
-    }
-    text += if mapping.inward_only { " out2in-only" } else { "" };
-    if mapping.affinity != 0 {
-        let _ = write!(text, " affinity {}", mapping.affinity);
-    }
-    if let (External::Interface(_), Some(addr)) = (mapping.external, mapping.resolved) {
-        let _ = write!(text, " (now {addr})");
-    }
-    text.push('\n');
-    if mapping.kind == MappingKind::Balanced {
-        for local in &mapping.locals {
-            let (end, vrf, part) = (local.end, local.vrf, local.probability);
-            let _ = writeln!(text, "  local {end} vrf {vrf} probability {part}");
-        }
-    }
-    text
-}
-
-fn mapping_value(w: &World, mapping: &StaticMapping) -> Value {
-    let (address, interface) = match mapping.external {
-        External::Address(addr) => (Some(addr), None),
-        External::Interface(sw_if) => (mapping.resolved, Some(w.get::<Interfaces>().name(sw_if))),
-    };
-    let locals: Vec<_> = mapping
-        .hosts()
-        .iter()
-        .map(|local| {
-            json!({
-                "address": local.end.addr.to_string(),
-                "port": local.end.port,
-                "vrf": local.vrf,
-                "probability": local.probability,
-            })
-        })
-        .collect();
-    json!({
-        "kind": match mapping.kind {
-            MappingKind::Host => "static",
-            MappingKind::Identity => "identity",
-            MappingKind::Balanced => "load-balancing",
-        },
-        "protocol": mapping.protocol.0,
-        "external": address.map(|addr| addr.to_string()),
-        "external_port": mapping.port,
-        "interface": interface,
-        "locals": locals,
-        "twice_nat": mapping.twice == Twice::Always,
-        "self_twice_nat": mapping.twice == Twice::ToItself,
-        "exact": mapping.twice_address.map(|addr| addr.to_string()),
-        "out2in_only": mapping.inward_only,
-        "affinity": mapping.affinity,
-        "tag": mapping.tag,
-    })
 }
 
 /// `show nat44 static mappings`.

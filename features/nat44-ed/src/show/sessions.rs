@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sessions as commands show them.
 
-use super::{control, protocol_name};
+use super::control;
 use crate::control::{Control, Row};
-use crate::key::{End, Key};
+use crate::key::{End, Key, protocol_name};
 use crate::session::{INWARD, OUTWARD, SessionFlags, translated};
 use crate::settings::{TICKS, Timeout};
 use cli::{Matches, Output, Result};

@@ -111,10 +111,11 @@ impl Control {
             let thread = workers.pick(crate::key::spread_of(name.addr));
             let in_blocks = has_ports(protocol) && u32::from(end.port) >= nat::timeouts::FIRST_PORT;
             if in_blocks && workers.of_port(end.port) != thread {
-                let (first, len) = workers.block(thread);
+                let block = workers.block(thread);
                 let why = format!(
-                    "expected a port of the user's worker: {first} to {}, or one below {}",
-                    first + len - 1,
+                    "expected a port of the user's worker: {} to {}, or one below {}",
+                    block.port(0),
+                    block.port(block.len().saturating_sub(1)),
                     nat::timeouts::FIRST_PORT
                 );
                 return Err(error(retval::INVALID_VALUE_2, why));

@@ -21,7 +21,7 @@ use graph::{Deleted, Shared, SwIfIndex, World};
 use nat::exposed::Exposed;
 use nat::held::{Held, let_go};
 use nat::timeouts::Timeouts;
-use nat::workers::Workers;
+use nat::workers::{Plan, Workers, threads};
 use net::{Addresses, DeletedTable, Fib, IfEvent, Interfaces, Source, Sources};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -167,8 +167,7 @@ impl State {
 
     /// The threads that have sessions.
     fn workers(world: &World) -> Workers {
-        let n = world.threads() as u16;
-        Workers(if n == 1 { vec![0] } else { (1..n).collect() })
+        Workers::new(threads(world, None), Plan::default())
     }
 
     /// Publishes the settings.

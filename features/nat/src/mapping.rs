@@ -3,7 +3,7 @@
 
 use crate::alias::AliasTable;
 use crate::key::End;
-use graph::{Shared, World};
+use graph::World;
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -132,8 +132,9 @@ pub struct Mappings {
     n: AtomicUsize,
 }
 
-impl Shared for Mappings {
-    fn make(world: &World) -> Self {
+impl Mappings {
+    /// No mappings, of an instance.
+    pub fn new(world: &World) -> Self {
         Self {
             all: Slots::new(world.qsbr.clone()),
             external: HashIndex::new(&world.qsbr),
@@ -142,9 +143,7 @@ impl Shared for Mappings {
             n: AtomicUsize::new(0),
         }
     }
-}
 
-impl Mappings {
     #[inline(always)]
     fn hash(&self, end: End, protocol: IpProtocol, fib: u32) -> u32 {
         let place = u64::from(end.addr.to_bits()) << 32 | u64::from(end.port) << 16;
