@@ -32,6 +32,7 @@ mod mss;
 mod multicast;
 mod multipath;
 mod nat44;
+mod nat44_ei;
 mod nat64;
 mod nat_log;
 mod neighbors;

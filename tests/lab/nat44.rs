@@ -7,7 +7,7 @@
 use fixture::{Cable, RouterKind, Site, eventually};
 
 /// Tells clients which address and port they have, by datagrams and connections to port 5000.
-const SERVE: &str = "
+pub const SERVE: &str = "
 import selectors, socket
 every = selectors.DefaultSelector()
 for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
@@ -31,7 +31,7 @@ while True:
 
 /// Prints the address that the server has seen, and the length of the answer; with `closed`, that a
 /// port without a server is refused; with `hops`, the routers on the way.
-const ASK: &str = "
+pub const ASK: &str = "
 import socket, struct, sys
 what, to, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 def said(data): print(data.split()[0].decode(), len(data))

@@ -70,6 +70,7 @@ pub static ALL: &[&Plugin] = &[
     &syslog::PLUGIN,
     &ipfix_export::PLUGIN,
     &nat44_ed::PLUGIN,
+    &nat44_ei::PLUGIN,
     &det44::PLUGIN,
     &nat64::PLUGIN,
     &nat66::PLUGIN,

@@ -158,10 +158,21 @@ impl Workers {
         self.threads.get(hash as usize % self.len()).copied().unwrap_or(0)
     }
 
-    /// The thread of a port.
+    /// The thread of a port; the first one for a port that no user gets.
     #[inline(always)]
     pub fn of_port(&self, port: u16) -> u16 {
-        let at = self.plan.at(port).unwrap_or(0) / self.share().max(1);
+        self.of_position(self.plan.at(port).unwrap_or(0))
+    }
+
+    /// The thread whose users get a port, if any do.
+    #[inline(always)]
+    pub fn owner_of(&self, port: u16) -> Option<u16> {
+        self.plan.at(port).map(|at| self.of_position(at))
+    }
+
+    #[inline(always)]
+    fn of_position(&self, at: u32) -> u16 {
+        let at = at / self.share().max(1);
         self.threads.get((at as usize).min(self.len() - 1)).copied().unwrap_or(0)
     }
 }
