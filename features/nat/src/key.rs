@@ -121,8 +121,8 @@ impl PortKey for Key {
         self.destination_port
     }
 
-    /// The router chooses the destination's, and for ICMP, whose identifier is at both ends, also the
-    /// source's.
+    /// The router chooses the destination's, and for ICMP, whose identifier is at both ends, also
+    /// the source's.
     fn without_port(&self) -> Self {
         let is_icmp = self.protocol() == IpProtocol::ICMP;
         let source_port = if is_icmp { 0 } else { self.source_port };

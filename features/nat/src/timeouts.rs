@@ -55,8 +55,8 @@ impl Timeouts {
         self.0[of as usize]
     }
 
-    /// The timeouts after a command whose words have the names `udp`, `established`, `transitory` and
-    /// `icmp`, or `reset`.
+    /// The timeouts after a command whose words have the names `udp`, `established`, `transitory`
+    /// and `icmp`, or `reset`.
     ///
     /// # Errors
     /// A word that can't be read.

@@ -246,6 +246,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
         /// Plans of all shapes: each port has one position, and one thread.
         #[suite::test]
         fn ports_have_one_thread(

@@ -109,7 +109,7 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Send all sessions to the other router
     "nat44 ei ha resync" => |w, _| {
         control(w).read(|state| state.check())?;
-        w.get::<Resync>().begin(w, None)
+        w.get::<Resync>().begin(w, Box::new(|_, _| {}))
     };
     /// Addresses of users
     "show nat44 ei addresses" => show::addresses;

@@ -126,8 +126,8 @@ fn what_is_not_built_says_what_it_belongs_to() {
         error.message().to_string()
     };
     assert_eq!(
-        said("show nat44 ei sessions"),
-        "`show nat44 ei sessions' belongs to nat44_ei_plugin.so, which is not part of this build"
+        said("show cnat session"),
+        "`show cnat session' belongs to cnat_plugin.so, which is not part of this build"
     );
     assert_eq!(
         said("wireguard peer add x"),

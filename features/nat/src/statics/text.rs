@@ -22,8 +22,8 @@ pub fn read_twice(m: &Matches) -> Twice {
     }
 }
 
-/// Reads a mapping of a host: `local`, `external` and their ports, `vrf`, `tag`, and what the kind has
-/// of twice-nat.
+/// Reads a mapping of a host: `local`, `external` and their ports, `vrf`, `tag`, and what the kind
+/// has of twice-nat.
 ///
 /// # Errors
 /// One port without the other, or without a protocol; a word that can't be read.

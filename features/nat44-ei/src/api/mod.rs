@@ -274,8 +274,13 @@ fn ha(m: &mut Messages<World>) {
     m.call_later(|w, _: Nat44EiHaFlush| Ok(control(w).flush(w)?.reply(|_| Ok(()))));
     m.call_by(|w, caller, r: Nat44EiHaResync| {
         control(w).read(|state| state.check())?;
-        let client = (r.want_resync_event != 0).then_some((caller.client, r.pid));
-        w.get::<Resync>().begin(w, client)
+        let client = (r.want_resync_event != 0).then_some(caller.client);
+        let finished = move |w: &World, missed_count| {
+            if let Some(client) = client {
+                w.api.publish_to(client, r.pid, &Nat44EiHaResyncCompletedEvent { missed_count });
+            }
+        };
+        w.get::<Resync>().begin(w, Box::new(finished))
     });
     m.answer::<Nat44EiHaResyncCompletedEvent>();
 }

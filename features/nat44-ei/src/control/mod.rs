@@ -32,7 +32,7 @@ use wire::Ip4;
 /// Name and rank of the routes to addresses that the world knows: those of operators come first.
 const SOURCE: (&str, u8) = ("nat44-ei-low", 0xd0);
 
-/// What routes to the pool lead to, where no interface has the role "out".
+/// The object that routes to the pool lead to, where no interface has the role "out".
 pub static TRANSLATION: ObjectType = ObjectType {
     name: "nat44-ei-dpo",
     words: "nat44-ei",

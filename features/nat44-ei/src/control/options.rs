@@ -36,7 +36,7 @@ pub enum Algorithm {
     /// Any.
     #[default]
     Default,
-    /// Those of a port set identifier (RFC 7597 5.1), as VPP counts them ([`Plan::Psid`]).
+    /// Ports of a port set identifier (RFC 7597 5.1), as VPP counts them ([`Plan::Psid`]).
     MapE {
         /// Bits below the identifier.
         offset: u8,
@@ -45,7 +45,7 @@ pub enum Algorithm {
         /// The identifier.
         psid: u16,
     },
-    /// Those of a range.
+    /// Ports of a range.
     Range {
         /// The first port.
         first: u16,

@@ -90,7 +90,7 @@ pub struct Flows {
     gauges: Gauges,
     /// Sessions that users have lost to others since the last look.
     displaced: u32,
-    /// What another router is told.
+    /// Events for another router.
     pub outbox: Outbox,
 }
 

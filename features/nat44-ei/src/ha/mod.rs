@@ -20,8 +20,8 @@ pub mod wire;
 
 pub use outbox::Outbox;
 
-use crate::settings::TICKS;
 use ::nat::key::End;
+use ::nat::timeouts::TICKS;
 use graph::{Shared, World};
 use stats::Simple;
 use std::net::Ipv4Addr;

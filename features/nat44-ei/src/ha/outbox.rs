@@ -4,8 +4,8 @@
 use super::wire::{ACK, EVENT, Event, HEADER, Header, Kind, VERSION};
 use super::{Counter, Ha, HaSettings};
 use crate::session::Session;
-use crate::settings::TICKS;
 use ::nat::key::{End, Key};
+use ::nat::timeouts::TICKS;
 use ::wire::{Header as _, IpProtocol, Ipv4Header, UdpHeader, l4};
 use buffer::{Buffer, Flags};
 use graph::{ThreadIndex, World};
@@ -54,7 +54,7 @@ pub struct Outbox {
     open: Option<Batch>,
     /// Full ones.
     ready: VecDeque<Batch>,
-    /// Those that wait for their acknowledgement, in the order in which they went out.
+    /// Batches that wait for their acknowledgement, in the order in which they went out.
     sent: VecDeque<Batch>,
     sequence: u32,
     now: u32,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The transfer of all sessions to the other router. It ends when each of its batches was
-//! acknowledged or missed; the client that wanted it may get an event then.
+//! acknowledged or missed.
 
 use super::Ha;
-use crate::api::Nat44EiHaResyncCompletedEvent;
 use crate::flows::Flows;
 use cli::{Result, retval};
 use graph::{PerThread, Process, Shared, Signal, Sleep, Wake, World};
@@ -18,12 +17,8 @@ const PART: usize = 256;
 /// Batches that are left for the events of packets meanwhile.
 const RESERVE: usize = 32;
 
-/// A transfer.
-#[derive(Clone, Copy)]
-struct Job {
-    /// The client that gets the event, with the number that it has given.
-    client: Option<(u32, u32)>,
-}
+/// The call at the end of a transfer, with the number of batches that weren't acknowledged.
+pub type Finished = Box<dyn FnOnce(&World, u32) + Send>;
 
 /// The state of transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +31,7 @@ pub enum Status {
 
 /// Transfers, one at a time.
 pub struct Resync {
-    job: Mutex<Option<Job>>,
+    job: Mutex<Option<Finished>>,
     /// Threads that still queue sessions.
     walking: AtomicU32,
     ha: Arc<Ha>,
@@ -69,17 +64,17 @@ impl Resync {
         }
     }
 
-    /// Begins a transfer.
+    /// Begins a transfer; `finished` is called at its end.
     ///
     /// # Errors
     /// One is under way (−155).
-    pub fn begin(&self, world: &World, client: Option<(u32, u32)>) -> Result<()> {
+    pub fn begin(&self, world: &World, finished: Finished) -> Result<()> {
         let mut job = self.job.lock().expect("no panic inside");
         if job.is_some() {
             let why = "the sessions are being transferred already: wait for the end";
             return Err(error(retval::RSRC_IN_USE, why));
         }
-        *job = Some(Job { client });
+        *job = Some(finished);
         self.ha.missed.store(0, Ordering::Release);
         self.walking.store(world.threads() as u32, Ordering::Release);
         let (all, this) = (world.get::<PerThread<Flows>>(), world.get::<Self>());
@@ -98,16 +93,17 @@ impl Resync {
     /// Ends the transfer, if all of its batches are done with.
     fn look(&self, world: &World) -> Sleep {
         let mut job = self.job.lock().expect("no panic inside");
-        let Some(Job { client }) = *job else { return Sleep::Event };
+        if job.is_none() {
+            return Sleep::Event;
+        }
         let busy = |of: &AtomicU32| of.load(Ordering::Acquire) != 0;
         if busy(&self.walking) || busy(&self.ha.pending) {
             return Sleep::Until(world.clock.now() + LOOK);
         }
-        *job = None;
-        if let Some((client, pid)) = client {
-            let missed_count = self.ha.missed.load(Ordering::Acquire);
-            let event = Nat44EiHaResyncCompletedEvent { missed_count };
-            world.api.publish_to(client, pid, &event);
+        let finished = job.take();
+        drop(job);
+        if let Some(finished) = finished {
+            finished(world, self.ha.missed.load(Ordering::Acquire));
         }
         Sleep::Event
     }

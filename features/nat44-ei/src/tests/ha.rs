@@ -50,7 +50,7 @@ fn datagrams(frames: &[(usize, Vec<u8>)]) -> Vec<(HaHeader, Vec<Vec<u8>>)> {
     .collect()
 }
 
-/// What leaves by a command.
+/// Frames that leave by a command.
 fn sent_by(rig: &mut Rig, line: &str) -> Vec<(usize, Vec<u8>)> {
     rig.cli(line);
     rig.sent()
@@ -242,4 +242,19 @@ fn all_sessions_are_transferred() {
             assert!(rig.cli("show nat44 ei ha").contains("completed (3 ACK missed)"));
         }
     }
+}
+
+/// A client that wants to know gets the end of a transfer as an event.
+#[suite::test]
+fn clients_learn_the_end_of_a_transfer() {
+    let mut rig = active();
+    one(&mut rig, 0, &packet(0, "10.0.0.2", "10.0.1.2").udp(5000, 53));
+    let world = rig.world();
+    let mut client = msg::Loopback::new(&*world, &world.api);
+    let resync = Nat44EiHaResync { want_resync_event: 1, pid: 7 };
+    assert_eq!(client.call(resync), Ok(()));
+    rig.seconds(12);
+    let events = client.events::<Nat44EiHaResyncCompletedEvent>();
+    let missed: Vec<_> = events.iter().map(|(pid, event)| (*pid, event.missed_count)).collect();
+    assert_eq!(missed, [(7, 1)]);
 }

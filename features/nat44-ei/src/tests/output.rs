@@ -47,7 +47,7 @@ fn users_reach_each_other() {
     let answer = packet(0, "10.0.0.30", PUBLIC).tcp(5678, seen.from.1).segment(both, 1, 2);
     let back = one(&mut rig, 0, &answer);
     assert_eq!((back.from, back.to), (end(PUBLIC, 8765), end("10.0.0.2", 1234)));
-    // What the world sends was translated as it came in.
+    // Packets of the world were translated as it came in.
     let seen = one(&mut rig, 1, &syn(packet(1, "10.0.1.2", PUBLIC), 4000, 8765));
     assert_eq!((seen.from, seen.to), (end("10.0.1.2", 4000), end("10.0.0.30", 5678)));
 }

@@ -83,7 +83,7 @@ fn users_are_spread_over_addresses() {
         let at = (u32::from_le_bytes(user.octets()) % 7 + 6) % 7;
         assert_eq!(one(&mut rig, 0, &ask).from.0.octets()[3], at as u8, "{user}");
     }
-    // Those of the user's own table come first.
+    // Addresses of the user's own table come first.
     rig.cli("nat44 ei add address 192.0.2.100 - 192.0.2.101 tenant-vrf 0");
     let user = Ipv4Addr::new(10, 0, 0, 50);
     let ask = pkt::ether(peer_mac(0), port_mac(0)).ip4(user, "10.0.1.2").udp(1, 2);
