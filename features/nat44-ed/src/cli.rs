@@ -5,7 +5,7 @@ use crate::control::{Control, Enabled, SessionName, named_ends};
 use crate::key::{End, read_protocol as protocol};
 use crate::settings::role;
 use crate::show;
-use ::nat::log::{self, Log, StreamName};
+use ::nat::log;
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
 use nat::statics::{
@@ -73,7 +73,7 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Setting of VPP without effect here: rings between threads grow as they have to
     "set nat frame-queue-nelts", "<n:u32>" => |w, m| control(w).set_frame_queue(w, m.req("n")?);
     /// Export events of all kinds of NAT by IPFIX, or no longer
-    "nat ipfix logging", "{disable | enable [domain <domain:u32>] [src-port <port:u16>]}" => ipfix;
+    "nat ipfix logging", "{disable | enable [domain <domain:u32>] [src-port <port:u16>]}" => log::run_ipfix;
     /// Where events of NAT go, and how many were lost
     "show nat logging" => show::logging;
     /// Setting of VPP without effect here: NAT writes to the daemon's log
@@ -109,14 +109,6 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// The workers that have sessions
     "show nat workers" => show::workers;
 };
-
-fn ipfix(w: &World, m: &Matches) -> Result<()> {
-    let stream = StreamName {
-        domain: m.opt("domain")?.unwrap_or(log::DOMAIN),
-        source_port: m.opt("port")?.unwrap_or(log::SOURCE_PORT),
-    };
-    w.get::<Log>().set_ipfix(w, m.flag("enable").then_some(stream))
-}
 
 fn control(w: &World) -> Arc<Control> {
     w.get()

@@ -66,10 +66,8 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "set nat44 ei workers", "<workers:word>" => |w, m| {
         control(w).set_workers(w, nat::workers::read(w, m)?)
     };
-    /// Export events by IPFIX: not built
-    "nat44 ei ipfix logging", "{disable | enable [domain <domain:u32>] [src-port <port:u16>]}" => |_, m| {
-        if m.flag("disable") { Ok(()) } else { Err(crate::api::no_ipfix()) }
-    };
+    /// Export events of all kinds of NAT by IPFIX, or no longer: as `nat ipfix logging`
+    "nat44 ei ipfix logging", "{disable | enable [domain <domain:u32>] [src-port <port:u16>]}" => ::nat::log::run_ipfix;
     /// Setting of VPP without effect here: NAT writes to the daemon's log
     "nat44 ei set logging level", "<level:0-5>" => |_, _| {
         Ok(Output::text("no effect: NAT writes to the log of the daemon\n"))

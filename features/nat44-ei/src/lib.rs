@@ -27,7 +27,10 @@
 //!
 //! **Another router** may get copies of all sessions (`ha`).
 //!
-//! Limits: events aren't exported by syslog or IPFIX. Packets of protocols other than TCP, UDP and
+//! **Logs**: ports that users get and give back, and lacks of ports, by syslog and IPFIX
+//! (`nat::log`); not those that the other router has given.
+//!
+//! Limits: packets of protocols other than TCP, UDP and
 //! ICMP are translated by static mappings of addresses alone.
 
 mod api;
@@ -96,13 +99,13 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     spec: &["VPP's NAT44-EI", "RFC 4787", "RFC 5382", "RFC 5508"],
     limits: &[
-        "No IPFIX, no syslog",
         "Translated packets don't take the super-path",
         "Protocols other than TCP, UDP and ICMP need a static mapping of the address",
         "Copies of sessions aren't encrypted: they belong on a network of their own",
         "Users at most, where each new host inside is one: spoofed hosts use them up",
     ],
     state: &[
+        ::nat::log::STATE,
         StateDef::of::<state::Nat>(),
         StateDef::of::<state::Counters>(),
         StateDef::of::<ha::Ha>(),
@@ -155,6 +158,7 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     phases: &[config::SWITCH, config::POOL],
     start: |world| {
+        ::nat::log::start(world);
         world.get::<Objects>().register(&control::TRANSLATION);
         ha::resync::Resync::start(world);
         Ok(())
@@ -174,7 +178,7 @@ pub static PLUGIN: Plugin = Plugin {
         ("nat44 ei del session", "ends a session"),
         ("nat44 ei del user", "ends sessions"),
         ("clear nat44 ei sessions", "ends sessions"),
-        ("nat44 ei ipfix logging", "refused: not built"),
+        ("nat44 ei ipfix logging", "is saved as `nat ipfix logging'"),
         ("nat44 ei set logging level", "without effect"),
         ("set nat44 ei workers", "needs two workers: features/nat44-ei/src/tests/workers.rs"),
         ("nat44 ei ha flush", "sends what waits"),

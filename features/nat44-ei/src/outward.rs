@@ -152,7 +152,11 @@ impl Work<'_, '_> {
             None if self.settings.mode != Mode::Dynamic => return Err(Reason::NoTranslation),
             None => {
                 self.flows.make_room(user, self.settings)?;
-                (self.allocate(user, fib).ok_or(Reason::OutOfPorts)?, None)
+                let Some(end) = self.allocate(user, fib) else {
+                    self.flows.log_lack_of_ports();
+                    return Err(Reason::OutOfPorts);
+                };
+                (end, None)
             }
         };
         let new = NewSession {

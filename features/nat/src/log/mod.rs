@@ -25,7 +25,7 @@ mod messages;
 mod tests;
 
 use crate::key::End;
-use cli::Result;
+use cli::{Matches, Result};
 use graph::{Clock, Process, Shared, Signal, Sleep, StateDef, Wake, World};
 pub use ipfix_export::StreamName;
 use ipfix_export::{Ipfix, Reporter, Reports, SourceId};
@@ -269,6 +269,26 @@ impl Shared for Log {
             events: AtomicU64::new(0),
         }
     }
+}
+
+/// A stream by the numbers that clients give, of which zero is the default.
+pub fn stream(domain: u32, source_port: u16) -> StreamName {
+    StreamName {
+        domain: if domain == 0 { DOMAIN } else { domain },
+        source_port: if source_port == 0 { SOURCE_PORT } else { source_port },
+    }
+}
+
+/// Runs `… ipfix logging {disable | enable [domain <domain:u32>] [src-port <port:u16>]}`.
+///
+/// # Errors
+/// As [`Log::set_ipfix`].
+pub fn run_ipfix(world: &World, m: &Matches) -> Result<()> {
+    let stream = StreamName {
+        domain: m.opt("domain")?.unwrap_or(DOMAIN),
+        source_port: m.opt("port")?.unwrap_or(SOURCE_PORT),
+    };
+    world.get::<Log>().set_ipfix(world, m.flag("enable").then_some(stream))
 }
 
 /// Starts the process that reads events, unless another kind has started it.

@@ -7,7 +7,7 @@ mod sessions;
 use crate::control::{Control, Enabled, SessionName, check_flags, named_ends};
 use crate::key::End;
 use crate::settings::{SESSIONS, Timeout, Timeouts, role};
-use ::nat::log::{self, Log, StreamName};
+use ::nat::log::{self, Log};
 use cli::Result;
 use graph::{SwIfIndex, World};
 use mappings::{
@@ -150,11 +150,7 @@ fn messages(m: &mut Messages<World>) {
     m.call(|w, r: Nat44EdPluginEnableDisable| plugin(w, &r));
     m.call(|w, r: Nat44ForwardingEnableDisable| control(w).set_forwarding(w, r.enable));
     m.call(|w, r: NatIpfixEnableDisable| {
-        // As in VPP, zero is the default.
-        let stream = StreamName {
-            domain: if r.domain_id == 0 { log::DOMAIN } else { r.domain_id },
-            source_port: if r.src_port == 0 { log::SOURCE_PORT } else { r.src_port },
-        };
+        let stream = log::stream(r.domain_id, r.src_port);
         w.get::<Log>().set_ipfix(w, r.enable.then_some(stream))
     });
     m.call(|w, r: NatSetTimeouts| {

@@ -8,11 +8,12 @@ use crate::control::{Algorithm, Control, Enabled, SessionName, named_ends};
 use crate::ha::resync::Resync;
 use crate::ha::{Failover, Listener};
 use crate::settings::{OUTPUT_INSIDE, SESSIONS, Timeout, Timeouts, USERS, role};
-use cli::{Error, Result, retval};
+use cli::{Result, retval};
 use graph::{SwIfIndex, World};
 use mappings::{identities, identity, set_mapping, static_mapping, statics};
 use msg::{Messages, Module};
 use nat::key::{End, User};
+use nat::log::{self, Log};
 use net::api::{InterfaceIndex, Ip4Address, given};
 use sessions::{sessions, users};
 use wire::IpProtocol;
@@ -156,7 +157,10 @@ fn messages(m: &mut Messages<World>) {
         Ok(Nat44EiShowFqOptionsReply { frame_queue_nelts: control(w).frame_queue() })
     });
     m.call(|_, _: Nat44EiSetLogLevel| -> Result<()> { Ok(()) });
-    m.call(|_, _: Nat44EiIpfixEnableDisable| -> Result<()> { Err(no_ipfix()) });
+    m.call(|w, r: Nat44EiIpfixEnableDisable| {
+        let stream = log::stream(r.domain_id, r.src_port);
+        w.get::<Log>().set_ipfix(w, r.enable.then_some(stream))
+    });
     m.call(|w, r: Nat44EiForwardingEnableDisable| control(w).set_forwarding(w, r.enable));
     m.call(|w, r: Nat44EiSetTimeouts| {
         let timeouts = [r.udp, r.tcp_established, r.tcp_transitory, r.icmp];
@@ -297,12 +301,6 @@ fn control(w: &World) -> std::sync::Arc<Control> {
     w.get()
 }
 
-/// The answer to requests for the export of events.
-pub fn no_ipfix() -> Error {
-    Error::unsupported("events of NAT aren't exported by IPFIX: that isn't built")
-        .retval(retval::UNSUPPORTED)
-}
-
 fn plugin(w: &World, r: &Nat44EiPluginEnableDisable) -> Result<()> {
     if !r.enable {
         return control(w).disable(w);
@@ -339,7 +337,7 @@ fn running(w: &World) -> Nat44EiShowRunningConfigReply {
             user_buckets: 0,
             translation_buckets: 0,
             forwarding_enabled: state.forwarding,
-            ipfix_logging_enabled: false,
+            ipfix_logging_enabled: w.get::<Log>().ipfix().is_some(),
             timeouts: NatTimeouts {
                 udp: seconds(Timeout::Udp),
                 tcp_established: seconds(Timeout::TcpEstablished),

@@ -2,18 +2,20 @@
 //! Sessions and users of a thread, and of all threads.
 //!
 //! A session begins in [`Flows::make`] and ends in [`Flows::remove`], nowhere else: there the other
-//! router gets to know of it.
+//! router gets to know of it, and the log.
 
 mod users;
 
 use crate::ha::Outbox;
 use crate::ha::wire::Kind;
 use crate::session::{
-    Change, Connection, INWARD, OUTWARD, Session, SessionFlags, inside_key, outside_key, user_of,
+    Change, Connection, INWARD, OUTWARD, Session, SessionFlags, ends, inside_key, outside_key,
+    user_of,
 };
 use crate::settings::{Settings, TICKS, Timeouts, tick};
 use crate::state::{Counters, Gauges};
 use ::nat::key::{End, Key, User};
+use ::nat::log::{Change as LogChange, Event, Lack, Logger, PortMapping, Subscriber};
 use ::nat::ports::{PortKey as _, Ports, Use};
 use graph::{PerThread, ThreadIndex, ThreadState, World};
 use std::hash::{BuildHasher, RandomState};
@@ -92,6 +94,7 @@ pub struct Flows {
     displaced: u32,
     /// Events for another router.
     pub outbox: Outbox,
+    logger: Logger,
 }
 
 impl Flows {
@@ -110,6 +113,7 @@ impl Flows {
             gauges: counters.gauges(thread),
             displaced: 0,
             outbox: Outbox::new(world, thread),
+            logger: Logger::new(world),
         }
     }
 
@@ -192,6 +196,28 @@ impl Flows {
         {
             self.outbox.event(kind, keys, session);
         }
+    }
+
+    /// Tells operators that a session was made, or has ended; the other router tells of its own.
+    fn log(&mut self, change: LogChange, at: u32) {
+        if !self.logger.is_on() || self.outbox.muted {
+            return;
+        }
+        let Some((keys, session)) = self.table.keys(at).zip(self.table.get(at)) else { return };
+        let ((inside, outside), user) = (ends(keys), user_of(keys));
+        let port = PortMapping {
+            subscriber: Subscriber::Table(user.fib),
+            index: session.user,
+            protocol: keys[OUTWARD].protocol(),
+            inside,
+            outside,
+        };
+        self.logger.post(|| Event::Port(change, port));
+    }
+
+    /// Tells operators that no port is left for new sessions.
+    pub fn log_lack_of_ports(&mut self) {
+        self.logger.lack(Lack::Addresses(0));
     }
 
     /// Queues the addition of a session that was made before.
@@ -298,12 +324,14 @@ impl Flows {
         self.ports.note(&keys[INWARD], Use::Of(share));
         self.gauges.sessions.set(0, self.table.len() as u64);
         self.publish(Kind::Add, at);
+        self.log(LogChange::Created, at);
         Ok(at)
     }
 
     /// Removes a session, and its user with the last one.
     pub fn remove(&mut self, at: u32) -> Option<Session> {
         self.publish(Kind::Delete, at);
+        self.log(LogChange::Deleted, at);
         let keys = *self.table.keys(at)?;
         let session = self.table.remove(at)?;
         self.shares.remove(session.share);

@@ -121,7 +121,11 @@ fn clients_configure_nat() {
         assert_eq!(client.call(output), Err(-81));
         assert_eq!(client.call(Nat44EiSetFqOptions { frame_queue_nelts: 128 }), Err(-170));
         let ipfix = Nat44EiIpfixEnableDisable { domain_id: 1, src_port: 4739, enable: true };
-        assert_eq!(client.call(ipfix), Err(-126));
+        assert_eq!(client.call(ipfix), Ok(()));
+        let running = client.call(Nat44EiShowRunningConfig {}).expect("a reply");
+        assert!(running.ipfix_logging_enabled);
+        let off = Nat44EiIpfixEnableDisable { domain_id: 0, src_port: 0, enable: false };
+        assert_eq!(client.call(off), Ok(()));
         assert_eq!(client.call(Nat44EiSetWorkers { worker_mask: 1 }), Err(-30));
         let alg = |alg, offset| Nat44EiSetAddrAndPortAllocAlg {
             alg,

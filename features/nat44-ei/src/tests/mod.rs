@@ -3,6 +3,7 @@ mod api;
 mod errors;
 mod ha;
 mod limits;
+mod logs;
 mod mappings;
 mod model;
 mod mutated;
@@ -30,6 +31,8 @@ pub static PLUGINS: &[&Plugin] = &[
     &icmp::PLUGIN,
     &ip_reassembly::PLUGIN,
     &mss_clamp::PLUGIN,
+    &syslog::PLUGIN,
+    &ipfix_export::PLUGIN,
     &PLUGIN,
 ];
 
