@@ -3,7 +3,7 @@
 //!
 //! Covers: features/bfd, crates/net.
 
-use fixture::{PATIENCE, eventually};
+use fixture::eventually;
 use serde_json::Value;
 use std::path::PathBuf;
 use testkit::lab::{Background, Lab, Netns, Signal, require};
