@@ -60,7 +60,7 @@ fn a_node_is_called_when_its_time_has_come() {
     let mut bench = Bench::new(ALARMED);
     bench.world.clock.stop();
     let calls = bench.world.get::<Calls>();
-    let mut after = |bench: &mut Bench, ms: u64| {
+    let after = |bench: &mut Bench, ms: u64| {
         bench.world.clock.adjust(ms * MS);
         bench.rt.turn(true);
         calls.0.swap(0, Ordering::Relaxed)
