@@ -171,9 +171,6 @@ pub static PLUGIN: Plugin = Plugin {
         ),
         ("/err/ip6-*/reass_malformed_packet", "of IPv4; IPv6 counts it as reass_invalid_frag_len"),
     ],
-    entered: &[
-        ("ip*-full-reassembly", "who has fragments that are to come in anew"),
-        ("ip*-full-reassembly-custom", "features that work on whole datagrams"),
-    ],
+    entered: &[("ip*-full-reassembly", "who has fragments that are to come in anew")],
     ..Plugin::EMPTY
 };
