@@ -5,7 +5,7 @@ use crate::message::{APP_NAME, FACILITIES, MSG_ID, Message, Severity, is_name, i
 use crate::sender::{PORT, SIZE, Sender, Syslog};
 use cli::{Command, Error, Matches, Output, Result};
 use graph::{Phase, RunningConfig, Script, World};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -70,7 +70,7 @@ fn set_filter(w: &World, m: &Matches) -> Result<()> {
 fn show_sender(w: &World, _: &Matches) -> Result<Output> {
     let syslog = w.get::<Syslog>();
     let Some(sender) = syslog.sender() else {
-        return Ok(Output::both("syslog is disabled", Value::Null));
+        return Ok(Output::both("syslog is disabled", json!({ "collector": null })));
     };
     let Sender { collector, port, source, vrf, size } = sender;
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
