@@ -16,7 +16,7 @@
 //! interface by a queue of its own. Frames of clients leave along the arcs `ip4-output` and
 //! `ip6-output`.
 //!
-//! What a lease gives is no configuration: addresses are learned ones ([`net::Addresses`]), routes
+//! A lease isn't configuration: its addresses are learned ones ([`net::Addresses`]), routes
 //! have the source of DHCP. So whatever follows addresses of interfaces follows leases: address
 //! translation, the kernel's mirrors.
 //!
@@ -115,8 +115,8 @@ pub static PLUGIN: Plugin = Plugin {
         ip::register_udp_port::<Ip4>(world, v4::message::CLIENT_PORT, "dhcp-proxy-to-client")?;
         ip::register_udp_port::<Ip6>(world, v6::message::SERVER_PORT, "dhcpv6-proxy-to-server")?;
         ip::register_udp_port::<Ip6>(world, v6::message::CLIENT_PORT, "dhcpv6-client")?;
-        v4::client::Clients::start(world);
-        v6::client::Clients6::start(world);
+        v4::client::Clients::start(world, api::v4::publish);
+        v6::client::Clients6::start(world, api::v6::publish);
         Ok(())
     },
     ..Plugin::EMPTY

@@ -41,7 +41,7 @@ pub struct Proxy<A> {
     pub servers: Vec<Server<A>>,
 }
 
-/// What workers know of a table.
+/// The part of a proxy that workers read.
 #[derive(Clone, Debug)]
 pub struct View<A> {
     /// As in [`Proxy`].

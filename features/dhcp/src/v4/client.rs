@@ -14,7 +14,7 @@ use net::{IfEvent, IfKind, Interface, Interfaces};
 use stats::Simple;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use sync::{Mailbox, Slots, Turn};
 use wire::MacAddr;
 
@@ -104,6 +104,9 @@ impl Status {
     }
 }
 
+/// Reports the new lease of a client.
+pub type Report = fn(&World, &Status);
+
 struct Client {
     config: Config,
     machine: Machine,
@@ -121,6 +124,7 @@ pub struct Clients {
     /// Interfaces where an operator or API client has enabled the detection of messages.
     detect: Mutex<BTreeSet<SwIfIndex>>,
     signal: Signal,
+    report: OnceLock<Report>,
 }
 
 impl Shared for Clients {
@@ -130,6 +134,7 @@ impl Shared for Clients {
             inboxes: Slots::new(world.qsbr.clone()),
             detect: Mutex::default(),
             signal: world.processes.signal(),
+            report: OnceLock::new(),
         }
     }
 
@@ -150,9 +155,11 @@ impl Clients {
         self.clients.lock().expect("no panic inside")
     }
 
-    /// Starts the process, and follows links and hardware addresses.
-    pub fn start(world: &World) {
+    /// Starts the process, and follows links and hardware addresses. `report` is called with each
+    /// new lease.
+    pub fn start(world: &World, report: Report) {
         let clients: Arc<Self> = world.get();
+        let _ = clients.report.set(report);
         world.processes.spawn(Box::new(ClientProcess(clients.clone())), &clients.signal);
         world.get::<Interfaces>().subscribe(|world, event| {
             let clients = world.get::<Self>();
@@ -218,8 +225,8 @@ impl Clients {
         Ok(())
     }
 
-    /// Ends the client of an interface, and the use of its lease. The server keeps it until its end,
-    /// and gives it to the same client again.
+    /// Ends the client of an interface, and the use of its lease. The server keeps the lease until
+    /// its end, and gives it to the same client again.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or has no client (−7).
@@ -370,7 +377,7 @@ impl Clients {
                 if is_new {
                     log::info!("DHCP: {name} has {}", grant.address);
                     if let Some(status) = self.get(sw_if) {
-                        crate::api::v4::publish(world, &status);
+                        self.report(world, &status);
                     }
                 }
             }
@@ -384,6 +391,12 @@ impl Clients {
                 decline.into_iter().for_each(|message| self.send(world, sw_if, message));
             }
             None => {}
+        }
+    }
+
+    fn report(&self, world: &World, status: &Status) {
+        if let Some(report) = self.report.get() {
+            report(world, status);
         }
     }
 

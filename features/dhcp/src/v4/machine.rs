@@ -25,7 +25,7 @@ const DECLINED: u64 = 10 * SECOND;
 /// A lease that the client has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// What the server granted.
+    /// The address and settings that the server granted.
     pub grant: Grant,
     /// When the acknowledged request was sent.
     pub since: u64,

@@ -10,7 +10,7 @@ pub const INFINITE: u32 = u32::MAX;
 /// Routes of one lease at most, and name servers: more are ignored.
 const MOST: usize = 64;
 
-/// What a server grants: an address and the settings that go with it.
+/// An address that a server grants, and the settings that go with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grant {
     /// The address, with the length of its network.

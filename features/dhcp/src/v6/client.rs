@@ -2,8 +2,8 @@
 //! The DHCPv6 clients: exchanges of messages on links, for clients of the API and for our own,
 //! which gets addresses of interfaces and prefixes of groups.
 
-use super::association::{ClientMessage, Kind};
-use super::consumers::{check_group, set_address};
+use super::addresses::{check_group, set_address};
+use super::association::{Answer, ClientMessage, Kind};
 use super::machine::{Action, Machine};
 use super::message::{CLIENT_PORT, SERVER_PORT, kind};
 use super::ports::{Exchange, Inbox, Port, Received, Request, State};
@@ -16,7 +16,7 @@ use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use net::{Addresses, IfEvent, IfKind, Interface, Interfaces, LinkLocals};
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use sync::{Mailbox, Slots, Turn};
 use wire::{
     EtherType, Ethernet, Header, Ip6, IpHeader, IpProtocol, Ipv6Header, MacAddr, U16, UdpHeader,
@@ -30,11 +30,15 @@ const UNSENT: &str = "/net/dhcp/client6/no-buffers";
 /// Hardware type of Ethernet, in identifiers of type 3 (RFC 8415 11.4).
 const DUID_LL: [u8; 4] = [0, 3, 0, 1];
 
+/// Reports an answer of the server of an index to a client of an interface.
+pub type Report = fn(&World, SwIfIndex, Kind, u32, &Answer);
+
 /// All clients.
 pub struct Clients6 {
     state: Mutex<State>,
     inboxes: Slots<Inbox>,
     signal: Signal,
+    report: OnceLock<Report>,
 }
 
 impl Shared for Clients6 {
@@ -43,6 +47,7 @@ impl Shared for Clients6 {
             state: Mutex::default(),
             inboxes: Slots::new(world.qsbr.clone()),
             signal: world.processes.signal(),
+            report: OnceLock::new(),
         }
     }
 
@@ -84,9 +89,10 @@ impl Clients6 {
         self.state.lock().expect("no panic inside")
     }
 
-    /// Starts the process, and follows links.
-    pub fn start(world: &World) {
+    /// Starts the process, and follows links. `report` is called with each server's answer.
+    pub fn start(world: &World, report: Report) {
         let clients: Arc<Self> = world.get();
+        let _ = clients.report.set(report);
         world.processes.spawn(Box::new(ClientProcess(clients.clone())), &clients.signal);
         world.get::<Interfaces>().subscribe(|world, event| {
             if let IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) = event {
@@ -320,9 +326,15 @@ impl Clients6 {
             (index, actions)
         };
         if let Some(index) = index {
-            crate::api::v6::publish(world, sw_if, kind, index, &answer);
+            self.report(world, sw_if, kind, index, &answer);
         }
         self.perform(world, sw_if, kind, actions);
+    }
+
+    fn report(&self, world: &World, sw_if: SwIfIndex, kind: Kind, index: u32, answer: &Answer) {
+        if let Some(report) = self.report.get() {
+            report(world, sw_if, kind, index, answer);
+        }
     }
 
     /// Sends the message of an exchange; returns false if the interface can't send it now.

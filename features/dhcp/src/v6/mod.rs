@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! DHCPv6: messages, and the clients for addresses and prefixes.
 
+mod addresses;
 pub mod association;
 pub mod cli;
 pub mod client;

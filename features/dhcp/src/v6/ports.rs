@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the DHCPv6 clients keep: exchanges of messages and associations, by interface and kind.
+//! The state of the DHCPv6 clients: exchanges of messages and associations, by interface and kind.
 
 use super::association::{Answer, Kind, Lease};
 use super::machine::{Machine, Start};

@@ -11,7 +11,7 @@ pub struct Pace {
     pub initial: u32,
     /// Between two at most.
     pub longest: u32,
-    /// How often it is sent.
+    /// Number of times that it is sent.
     pub count: u32,
     /// From the first to the last.
     pub duration: u32,
