@@ -153,6 +153,28 @@ fn an_address_comes_is_renewed_rebound_and_ends() {
     assert_eq!(sent(&mut rig), Vec::<Vec<u8>>::new());
 }
 
+/// A server that grants nothing yet is asked again at its times; then others are looked for.
+#[suite::test]
+fn an_association_without_leases_is_renewed() {
+    let mut rig = start("dhcp6 client p0");
+    let solicit = sent(&mut rig).remove(0);
+    let empty = association(3, [1, 2], &[]);
+    rig.receive_all(0, &[answer(2, xid(&solicit), &empty)]);
+    let request = sent(&mut rig).remove(0);
+    // Without times there is nothing to wait for: the request is sent on.
+    rig.receive_all(0, &[answer(7, xid(&request), &association(3, [0, 0], &[]))]);
+    rig.seconds(2);
+    assert_eq!(sent(&mut rig).remove(0)[62], 3);
+    rig.receive_all(0, &[answer(7, xid(&request), &empty)]);
+    let mut kinds = Vec::new();
+    for _ in 0..90 {
+        rig.seconds(1);
+        kinds.extend(sent(&mut rig).iter().map(|f| f[62]));
+    }
+    kinds.dedup();
+    assert_eq!(kinds, [5, 6, 1]);
+}
+
 #[suite::test]
 fn prefixes_make_addresses_of_their_group() {
     let mut rig = start("dhcp6 pd client p0 prefix group wan");

@@ -136,6 +136,8 @@ pub struct Answer {
     pub inner_status: u16,
     /// T1 and T2 of the association, in seconds.
     pub times: (u32, u32),
+    /// The association is there, and has a usable lease or none at all.
+    pub has_association: bool,
     /// The leases. One whose preferred lifetime is above the valid one is left out (RFC 8415 21.6).
     pub leases: Vec<Lease>,
     /// The longest time between two solicitations that the server wants, in seconds.
@@ -172,6 +174,7 @@ impl Answer {
             status: status(options),
             inner_status: SUCCESS,
             times: (0, 0),
+            has_association: false,
             leases: Vec::new(),
             sol_max_rt: None,
         };
@@ -195,6 +198,8 @@ impl Answer {
             let leases = inner.filter(|(code, _)| *code == association.lease());
             let leases = leases.filter_map(|(_, data)| Lease::read(association, data));
             answer.leases = leases.take(MOST_LEASES).collect();
+            let has_any = inner.into_iter().any(|(code, _)| code == association.lease());
+            answer.has_association = !has_any || !answer.leases.is_empty();
             break;
         }
         Some(answer)

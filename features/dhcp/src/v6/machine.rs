@@ -132,6 +132,14 @@ impl Machine {
         Action::Start(Start { kind: kind::SOLICIT, pace, server: None, leases: Vec::new() })
     }
 
+    /// Asks all servers. Without leases, whose ends would end that, it lasts a minute.
+    fn rebinding(&self) -> Action {
+        let leases = self.held();
+        let duration = if leases.is_empty() { 60 } else { 0 };
+        let pace = Pace { duration, ..RENEW };
+        Action::Start(Start { kind: kind::REBIND, pace, server: None, leases })
+    }
+
     /// The leases as messages carry them.
     fn held(&self) -> Vec<Lease> {
         let lease = |(prefix, held): (&Ip6Prefix, &Held)| Lease {
@@ -150,15 +158,13 @@ impl Machine {
         self.leases.retain(|_, held| !is_over(held));
         let mut actions: Vec<_> = over.iter().map(|prefix| Action::Remove(*prefix)).collect();
         let has_leases = matches!(self.phase, Phase::Bound | Phase::Renew | Phase::Rebind);
-        if has_leases && self.leases.is_empty() {
+        if has_leases && self.leases.is_empty() && !over.is_empty() {
             actions.push(self.solicit());
         } else if matches!(self.phase, Phase::Bound | Phase::Renew)
             && self.rebind.is_some_and(|at| at <= now)
         {
             self.phase = Phase::Rebind;
-            let leases = self.held();
-            let start = Start { kind: kind::REBIND, pace: RENEW, server: None, leases };
-            actions.push(Action::Start(start));
+            actions.push(self.rebinding());
         } else if self.phase == Phase::Bound && self.renew.is_some_and(|at| at <= now) {
             self.phase = Phase::Renew;
             let (server, leases) = (self.server.clone(), self.held());
@@ -170,7 +176,7 @@ impl Machine {
     /// The message that was sent isn't answered, and isn't sent any more.
     pub fn unanswered(&mut self) -> Vec<Action> {
         match self.phase {
-            Phase::Request => vec![self.solicit()],
+            Phase::Request | Phase::Rebind => vec![self.solicit()],
             _ => Vec::new(),
         }
     }
@@ -182,9 +188,7 @@ impl Machine {
             Phase::Solicit | Phase::Request => vec![self.solicit()],
             Phase::Bound | Phase::Renew | Phase::Rebind => {
                 self.phase = Phase::Rebind;
-                let leases = self.held();
-                let start = Start { kind: kind::REBIND, pace: RENEW, server: None, leases };
-                vec![Action::Start(start)]
+                vec![self.rebinding()]
             }
         }
     }
@@ -196,9 +200,11 @@ impl Machine {
         }
         match (self.phase, answer.kind) {
             (Phase::Solicit, kind::ADVERTISE) => {
-                // An offer without leases is none (18.2.9).
+                // An association without leases counts as an offer, as in VPP: the server may grant
+                // some when it is asked.
                 let is_offer = [answer.status, answer.inner_status] == [SUCCESS; 2]
-                    && answer.leases.iter().any(|lease| lease.valid > 0);
+                    && answer.has_association
+                    && answer.leases.iter().all(|lease| lease.valid > 0);
                 if !is_offer {
                     return Vec::new();
                 }
@@ -226,7 +232,7 @@ impl Machine {
             let start = Start { kind: kind::REQUEST, pace: REQUEST, server, leases };
             return vec![Action::Start(start)];
         }
-        if [answer.status, answer.inner_status] != [SUCCESS; 2] {
+        if [answer.status, answer.inner_status] != [SUCCESS; 2] || !answer.has_association {
             return Vec::new();
         }
         let mut actions = Vec::new();
@@ -251,13 +257,15 @@ impl Machine {
                 actions.push(Action::Add(lease.prefix));
             }
         }
-        if self.leases.is_empty() {
-            // Nothing was granted: other servers may do so.
+        if self.leases.is_empty() && !actions.is_empty() {
+            // The server has taken all leases back.
             actions.push(self.solicit());
             return actions;
         }
-        if answer.leases.iter().all(|lease| lease.valid == 0) {
-            // Nothing was extended: the message is sent on.
+        let is_extended = answer.leases.iter().any(|lease| lease.valid > 0);
+        let waits = answer.leases.is_empty() && self.leases.is_empty() && answer.times.0 > 0;
+        if !is_extended && !waits {
+            // Nothing was granted or extended: the message is sent on.
             return actions;
         }
         self.phase = Phase::Bound;
