@@ -12,7 +12,7 @@ use cli::{Error, Result, retval};
 use graph::{NodeIndex, Shared, World};
 use nat::timeouts::Timeouts;
 use nat::walk::{Walk, walk};
-use nat::workers::Workers;
+use nat::workers::{Plan, Workers, threads};
 use net::{Fib, Link, Net, ObjectType, Path, PathKind, Source, Sources, TableIndex};
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -291,12 +291,11 @@ impl State {
     }
 
     fn publish(&self, world: &World) {
-        let n = world.threads() as u16;
         world.get::<DsLite>().publish(Settings {
             aftr: self.aftr.given(),
             b4: self.b4.given(),
             pool: self.pool.iter().copied().collect(),
-            workers: Workers(if n == 1 { vec![0] } else { (1..n).collect() }),
+            workers: Workers::new(threads(world, None), Plan::default()),
             timeouts: Timeouts::default(),
         });
     }
