@@ -7,7 +7,7 @@ use crate::builds::target_dir;
 use crate::sh::{self, Res, root};
 use crate::{setup, verbs};
 
-/// What is installed.
+/// The programs that are installed.
 pub const PROGRAMS: [&str; 3] = ["ferrovia", "ferroctl", "ferrotest"];
 
 /// The programs that are built; without cargo those that were built before.

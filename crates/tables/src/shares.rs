@@ -74,8 +74,8 @@ impl Shares {
 
     /// The share that has most entries, with their number.
     pub fn largest(&self) -> (Share, u32) {
-        // In two passes, each of which the compiler makes one over vectors: a flood that has filled a
-        // table asks for each of its packets.
+        // In two passes, each of which the compiler makes one over vectors: a flood that has filled
+        // a table asks for each of its packets.
         let most = self.of.iter().copied().max().unwrap_or_default();
         let at = self.of.iter().position(|entries| *entries == most).unwrap_or_default();
         (at as Share, most)

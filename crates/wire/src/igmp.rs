@@ -110,7 +110,7 @@ impl IgmpMessage {
     }
 }
 
-/// What version 3's query has behind [`IgmpMessage`], 4 bytes; sources follow (RFC 3376 §4.1).
+/// Fields of version 3's query behind [`IgmpMessage`], 4 bytes; sources follow (RFC 3376 §4.1).
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]

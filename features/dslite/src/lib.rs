@@ -61,7 +61,8 @@ pub static PLUGIN: Plugin = Plugin {
         "AFTR: users behind B4s share a pool of addresses; TCP, UDP and ICMP echo, errors and \
          fragments, 1,000 sessions a B4 (`dslite set aftr-tunnel-endpoint-address`, `dslite add \
          pool address`, `show dslite sessions`)",
-        "B4, with `dslite { ce }` in startup.conf (`dslite set b4-tunnel-endpoint-address`)",
+        "B4, if section dslite of startup.conf has the word ce (`dslite set \
+         b4-tunnel-endpoint-address`)",
         "Sessions that begin and end, by syslog (`set syslog sender`)",
     ],
     spec: &["VPP's DS-Lite", "RFC 6333", "RFC 2473", "RFC 5508"],

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `igmp`.
 
-use crate::control::{Igmp, Mode};
+use crate::control::Igmp;
+use crate::event::{FilterMode, IgmpEvent};
 use crate::filter::Filter;
 use crate::ranges::RangeKind;
+use crate::table::Mode;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{Messages, Module, retval};
@@ -50,8 +52,6 @@ fn messages(m: &mut Messages<World>) {
 }
 
 msg::messages! {
-    /// The mode of a filter.
-    FilterMode,
     /// The semantics of a range of groups.
     GroupPrefixType,
     /// A range of groups, and its semantics.
@@ -74,8 +74,6 @@ msg::messages! {
     IgmpClearInterface,
     /// Subscribes to changes of what hosts listen to.
     WantIgmpEvents,
-    /// The hosts of an interface listen to a source of a group (INCLUDE), or no longer (EXCLUDE).
-    IgmpEvent,
     /// Sets the semantics of a range of groups.
     IgmpGroupPrefixSet,
     /// Requests the ranges of groups.
@@ -130,14 +128,4 @@ fn set_range(w: &World, r: IgmpGroupPrefixSet) -> Result<()> {
         GroupPrefixType::Ssm => RangeKind::Ssm,
     };
     w.get::<Igmp>().set_range(w, range, kind)
-}
-
-/// Tells clients that the hosts of an interface listen to a source of a group, or no longer.
-pub fn publish(w: &World, sw_if: SwIfIndex, group: Ipv4Addr, source: Ipv4Addr, joined: bool) {
-    w.api.publish(&IgmpEvent {
-        sw_if_index: InterfaceIndex::from(sw_if),
-        filter: if joined { FilterMode::Include } else { FilterMode::Exclude },
-        saddr: Ip4Address(source.octets()),
-        gaddr: Ip4Address(group.octets()),
-    });
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands, and the lines that save what they set.
 
-use crate::control::{Igmp, Link, Mode, Timers};
+use crate::control::Igmp;
 use crate::filter::Filter;
 use crate::ranges::{RangeKind, assigned};
+use crate::table::{Link, Mode, Timers};
 use cli::{Command, Matches, Output, Result, Writer};
 use graph::{Phase, RunningConfig, Script, SwIfIndex, World};
 use net::Interfaces;
@@ -98,7 +99,7 @@ fn shown(igmp: &Igmp) -> Vec<Shown> {
     let table = igmp.table();
     let one = |(sw_if, link): (&SwIfIndex, &Link)| {
         let of_host = link.host.groups().map(|(group, filter)| (group, filter.clone()));
-        let role = |(vrf, proxy): (&u32, &crate::proxy::Proxy)| {
+        let role = |(vrf, proxy): (&u32, &crate::table::Proxy)| {
             let is_upstream = proxy.upstream == *sw_if;
             (is_upstream || proxy.downstream.contains(sw_if)).then_some((*vrf, is_upstream))
         };

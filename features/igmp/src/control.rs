@@ -2,17 +2,16 @@
 //! All interfaces with IGMP: their control state, and the operations on them.
 
 use crate::filter::{Filter, Sources};
-use crate::forward::Installed;
 use crate::host::Host;
-use crate::input::Message;
-use crate::proxy::Proxy;
+use crate::message::Message;
 use crate::ranges::{RangeKind, Ranges};
-use crate::router::{Router, Times};
+use crate::router::Router;
+use crate::table::{Link, Mode, Table, Timers};
 use cli::{Error, Result};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use msg::retval;
-use net::{Interfaces, TableIndex};
-use std::collections::{BTreeMap, BTreeSet};
+use net::Interfaces;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,110 +19,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Mailbox, Slots, Turn};
 use wire::Ip4Prefix;
 
-const SECOND: u64 = 1_000_000_000;
 /// Messages of one interface that wait for control at most.
 pub const WAITING: usize = 16;
 /// Maximum number of groups that an interface listens to as a host, and of sources of one.
 const MAX_LISTENS: usize = 1024;
-
-/// The role of an interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// It tells routers which groups are listened to.
-    Host,
-    /// It asks hosts which groups they listen to.
-    Router,
-}
-
-impl Mode {
-    /// The word that commands take.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Router => "router",
-        }
-    }
-}
-
-/// Times of all interfaces, in seconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timers {
-    /// Between two general queries.
-    pub query: u32,
-    /// Until a source that no host reports is forgotten.
-    pub source: u32,
-    /// Until a source is forgotten after hosts were asked for it.
-    pub leave: u32,
-}
-
-impl Default for Timers {
-    fn default() -> Self {
-        Self { query: 60, source: 180, leave: 60 }
-    }
-}
-
-impl Timers {
-    pub fn times(self) -> Times {
-        let nanoseconds = |seconds: u32| u64::from(seconds) * SECOND;
-        Times { membership: nanoseconds(self.source), leave: nanoseconds(self.leave) }
-    }
-}
-
-/// An interface with IGMP.
-pub struct Link {
-    pub mode: Mode,
-    /// The groups that an operator or a client listens to.
-    pub listens: BTreeMap<Ipv4Addr, Filter>,
-    /// The groups that hosts behind a proxy listen to.
-    pub proxied: BTreeMap<Ipv4Addr, Filter>,
-    pub host: Host,
-    pub router: Router,
-    /// When the next general query is due.
-    pub next_query: u64,
-    /// Another router of the link asks, until then.
-    pub other_querier: Option<u64>,
-    /// The queue of its received messages.
-    pub received: Arc<Mailbox<Message>>,
-}
-
-impl Link {
-    /// Brings the host's side up to date with what is listened to. The change is reported that many
-    /// times.
-    pub fn update(&mut self, now: u64, group: Ipv4Addr, reports: u8) {
-        let all = [self.listens.get(&group), self.proxied.get(&group)];
-        let merged = all
-            .into_iter()
-            .flatten()
-            .fold(Filter::default(), |merged, filter| merged.merge(filter));
-        self.host.set(now, group, &merged, reports);
-    }
-
-    /// The groups and sources by which clients know them: 0.0.0.0 stands for all sources.
-    pub fn listed(&self) -> Vec<(Ipv4Addr, Ipv4Addr)> {
-        let mut all = Vec::new();
-        for (group, filter) in self.host.groups() {
-            all.extend(filter.listed().into_iter().map(|source| (group, source)));
-        }
-        for (group, _) in self.router.groups() {
-            all.extend(self.router.listed(group).into_iter().map(|source| (group, source)));
-        }
-        all
-    }
-}
-
-/// The state of all interfaces.
-#[derive(Default)]
-pub struct Table {
-    pub links: BTreeMap<SwIfIndex, Link>,
-    /// The proxies, by the id of their table.
-    pub proxies: BTreeMap<u32, Proxy>,
-    pub timers: Timers,
-    pub ranges: Ranges,
-    /// The tables in which IGMP's own groups are delivered to it.
-    pub delivering: BTreeSet<TableIndex>,
-    /// The multicast routes of proxies.
-    pub installed: Installed,
-}
 
 /// IGMP.
 pub struct Igmp {

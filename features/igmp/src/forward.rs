@@ -11,9 +11,6 @@ use std::net::Ipv4Addr;
 use wire::igmp::{ALL_HOSTS, ALL_IGMP3_ROUTERS};
 use wire::{Ip4, Prefix};
 
-/// The routes of proxies that were made, by table and group: of each, the paths.
-pub type Installed = BTreeMap<(TableIndex, Group<Ipv4Addr>), Vec<Mpath>>;
-
 fn path(sw_if: SwIfIndex, flags: ItfFlags) -> Mpath {
     Mpath { kind: MpathKind::Interface { sw_if, nexthop: None }, flags }
 }

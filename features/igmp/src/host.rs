@@ -90,8 +90,8 @@ impl Host {
         }
     }
 
-    /// Schedules the answer to a query, `delay` nanoseconds from now (RFC 3376 5.2). Without a group
-    /// it is for all.
+    /// Schedules the answer to a query, `delay` nanoseconds from now (RFC 3376 5.2). Without a
+    /// group it is for all.
     pub fn query(&mut self, now: u64, group: Ipv4Addr, sources: Sources, delay: u64) {
         let due = now + delay;
         if self.general.is_some_and(|general| general <= due) {

@@ -2,6 +2,7 @@
 //! `igmp-input`, `igmp-parse-query`, `igmp-parse-report`: check messages and pass them to control.
 
 use crate::control::{Igmp, WAITING};
+use crate::message::Message;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
 use std::fmt;
@@ -11,30 +12,6 @@ use std::sync::Arc;
 use wire::checksum::Sum;
 use wire::igmp::{Igmp3Report, IgmpMessage, IgmpQuery, IgmpType};
 use wire::{Header, IpHeader, Ipv4Header, UpperLayer};
-
-/// Bytes of the longest message that is read: a packet of 1500 bytes has no more.
-const LONGEST: usize = 1480;
-
-/// A received message, and its sender.
-pub struct Message {
-    /// The sender; unspecified for a host without an address.
-    pub from: Ipv4Addr,
-    len: u16,
-    bytes: [u8; LONGEST],
-}
-
-impl Message {
-    fn new(from: Ipv4Addr, message: &[u8]) -> Option<Self> {
-        let mut bytes = [0; LONGEST];
-        bytes.get_mut(..message.len())?.copy_from_slice(message);
-        Some(Self { from, len: message.len() as u16, bytes })
-    }
-
-    /// The message, from its type on.
-    pub fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len.into()).unwrap_or_default()
-    }
-}
 
 /// The message behind the header of a packet, and the packet's sender.
 #[inline(always)]

@@ -21,22 +21,25 @@
 //! (`FERROVIA_COMPAT`), answers are in its order and sooner, and only the first report of a group
 //! that is listened to is repeated.
 //!
-//! Tests: Linux hosts that join and leave (`tests/lab/igmp.rs`); the tables of RFC 3376 6.4; both sides against each
-//! other on a lossy link; bytes of packets; 100,000 mutated packets.
+//! Tests: Linux hosts that join and leave (`tests/lab/igmp.rs`); the tables of RFC 3376 6.4; both
+//! sides against each other on a lossy link; bytes of packets; 100,000 mutated packets.
 
 mod api;
 mod cli;
 mod control;
+mod event;
 mod filter;
 mod forward;
 mod host;
 mod input;
+mod message;
 mod order;
 mod packet;
 mod process;
 mod proxy;
 mod ranges;
 mod router;
+mod table;
 #[cfg(feature = "tests")]
 mod tests;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `igmp-timer-process`: reads received messages, and sends and forgets what is due.
 
-use crate::control::{Igmp, Link, Mode, Table, Timers, sources};
+use crate::control::{Igmp, sources};
 use crate::filter::Sources;
 use crate::host::Record;
-use crate::input::Message;
+use crate::message::Message;
 use crate::order;
 use crate::packet::{self, From, Numbers};
 use crate::router::Query;
+use crate::table::{Link, Mode, Table, Timers};
 use graph::{Process, Sleep, SwIfIndex, Wake, World};
 use net::{Addresses, IfEvent, Interface, Interfaces, MtuKind, transmit};
 use std::collections::BTreeMap;
@@ -149,7 +150,7 @@ impl Igmp {
             ask.extend(more);
         }
         let Some((_, from, mtu)) = sender else {
-            // What nobody hears isn't sent, but times go on.
+            // Nothing is sent that nobody hears, but times go on.
             note(link.router.expire(now), &mut changed);
             link.next_query = link.next_query.max(now + u64::from(timers.query) * SECOND);
             _ = link.host.take_changes(now, REPORT);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Proxies: hosts behind downstream interfaces listen by an upstream interface (RFC 4605).
 
-use crate::control::{Igmp, Mode, Table};
+use crate::control::Igmp;
+use crate::event::publish;
 use crate::filter::{Filter, Sources};
+use crate::table::{Mode, Proxy, Table};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::retval;
@@ -10,15 +12,6 @@ use net::{Fib, Interfaces};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use wire::Ip4;
-
-/// The proxy of a table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Proxy {
-    /// The interface that listens for all.
-    pub upstream: SwIfIndex,
-    /// The interfaces of hosts.
-    pub downstream: BTreeSet<SwIfIndex>,
-}
 
 fn error(retval: retval::Retval, text: impl Into<String>) -> Error {
     Error::failed(text).retval(retval)
@@ -180,10 +173,10 @@ impl Igmp {
             (now, proxies.collect::<Vec<_>>())
         };
         for source in &now - before {
-            crate::api::publish(world, sw_if, group, source, true);
+            publish(world, sw_if, group, source, true);
         }
         for source in before - &now {
-            crate::api::publish(world, sw_if, group, source, false);
+            publish(world, sw_if, group, source, false);
         }
         proxies.into_iter().for_each(|vrf| self.sync(world, vrf, group));
     }

@@ -50,7 +50,7 @@ pub static PLUGIN: Plugin = Plugin {
     spec: &["RFC 7011", "RFC 7012"],
     limits: &[
         "UDP alone: no TCP, no SCTP, no TLS",
-        "No reports about sessions of classifier tables (`ipfix classify table`)",
+        "No reports about sessions of classifier tables",
     ],
     state: &[StateDef::of::<Ipfix>()],
     cli: self::cli::COMMANDS,

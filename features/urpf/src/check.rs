@@ -22,7 +22,7 @@ const STEPS: usize = 8;
 /// same interface.
 pub struct Urpf<F: Net, const TX: bool, const STRICT: bool>(Check<F>);
 
-/// What the nodes and their stages share, compiled once for all four.
+/// The check that nodes and their stages share, compiled once for all four.
 pub struct Check<F: Net> {
     pub(crate) fib: Arc<Fib<F>>,
     adjacencies: Arc<Adjacencies>,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Checks of requests, and the addresses that a virtual router sends from.
 
-use crate::control::{Table, Vr};
 use crate::machine::OWNER;
 use crate::model::{VrConfig, VrKey};
 use crate::packet::{FIXED, can_be_virtual};
+use crate::table::{Table, Vr};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::retval;

@@ -3,11 +3,12 @@
 
 use crate::api::VrrpVrEvent;
 use crate::check;
-use crate::control::{Accepted, Vr, Vrrp};
+use crate::control::Vrrp;
 use crate::counters::Event;
 use crate::machine::{Effect, State};
 use crate::model::{VrConfig, VrKey};
 use crate::packet::{self, Content};
+use crate::table::{Accepted, Vr};
 use graph::{SwIfIndex, World};
 use net::{Addresses, FurtherMacs, Interface, Interfaces, MacUser, Net, transmit};
 use std::net::IpAddr;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `vrrp4-input`, `vrrp6-input`: check advertisements (RFC 9568 7.1) and pass them to control.
 
-use crate::control::{Vrrp, WAITING};
+use crate::control::Vrrp;
 use crate::counters;
 use crate::packet::{self, Advertisement, Fault};
+use crate::table::WAITING;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
 use ip::Ip;

@@ -13,11 +13,12 @@
 //!
 //! Workers check advertisements and pass them to control, by a queue of 8 for each virtual router.
 //! `machine` is the state machine, without packets and interfaces; `effects` carries out its
-//! effects. A master's virtual MAC address is a further one of its interface ([`net::FurtherMacs`]),
-//! so devices with a filter of addresses learn it, and others become promiscuous.
+//! effects. A master's virtual MAC address is a further one of its interface
+//! ([`net::FurtherMacs`]), so devices with a filter of addresses learn it, and others become
+//! promiscuous.
 //!
-//! **Words.** The RFC says "active router" for what VPP's interfaces and its own former version call
-//! master.
+//! **Words.** The RFC says "active router" for what VPP's interfaces and its own former version
+//! call master.
 //!
 //! **Checksums of IPv4.** RFC 9568 sums the message alone; implementations of RFC 5798, VPP too,
 //! add a pseudo-header. Both are taken, and sent is the form of the master that was heard last;
@@ -43,6 +44,7 @@ mod machine;
 mod model;
 mod packet;
 mod process;
+mod table;
 #[cfg(feature = "tests")]
 mod tests;
 mod unicast;

@@ -38,9 +38,8 @@ impl Process for VrrpProcess {
 impl Vrrp {
     /// An interface has changed: virtual routers on it and virtual routers that track it may too.
     fn follow(&self, world: &World, sw_if: SwIfIndex) {
-        let concerned = |vr: &crate::control::Vr| {
-            vr.config.key.sw_if == sw_if || vr.tracked.contains_key(&sw_if)
-        };
+        let concerned =
+            |vr: &crate::table::Vr| vr.config.key.sw_if == sw_if || vr.tracked.contains_key(&sw_if);
         if self.table().routers.values().any(concerned) {
             self.refresh(world);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the checks need of a running daemon.
+//! A running daemon, as far as the checks need it.
 
 use crate::client::Client;
 use cli::frames::{Reply, Request};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How an interface of Linux is used.
+/// The driver that uses an interface of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     AfPacket,

@@ -15,7 +15,7 @@ impl Machine {
         Self { root: "/".into() }
     }
 
-    /// What a directory says.
+    /// A machine whose files lie below a directory.
     #[cfg(feature = "tests")]
     pub fn below(root: &Path) -> Self {
         Self { root: root.into() }

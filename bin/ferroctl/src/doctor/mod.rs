@@ -15,7 +15,7 @@ use daemon::Daemon;
 use machine::Machine;
 use serde_json::json;
 
-/// What a check found.
+/// The state of a part of the machine.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
     /// As it should be.
@@ -45,7 +45,7 @@ struct Finding {
     check: &'static str,
     state: State,
     found: String,
-    /// What it does to the router; empty if all is well.
+    /// Effect on the router; empty if all is well.
     why: &'static str,
     /// The command or setting that mends it; empty if there is nothing to mend.
     mend: String,

@@ -77,9 +77,10 @@ static AREAS: &[Area] = &[
     },
     Area {
         name: "control-plane",
-        title: "Mirrors in the kernel",
-        intro: "Routing daemons and other programs of the host use interfaces of the kernel as if \
-                they were the router's own. [How to](../linux-control-plane.md).",
+        title: "Control plane",
+        intro: "BFD watches next hops. Mirrors: routing daemons and other programs of the host use \
+                interfaces of the kernel as if they were the router's own ([how \
+                to](../linux-control-plane.md)).",
     },
     Area {
         name: "punt",

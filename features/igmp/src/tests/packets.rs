@@ -52,7 +52,8 @@ fn reports_are_split_at_the_mtu() {
             vec![(Kind::ALLOW, 2, 48)],
             vec![(Kind::ALLOW, 2, 48)],
             vec![(Kind::ALLOW, 2, 4), (Kind::TO_EXCLUDE, 3, 0)],
-            // What excludes can't be split: the rest is left out, so that more comes in than asked for.
+            // An excluding record can't be split: the rest is left out, so that more comes in than
+            // asked for.
             vec![(Kind::IS_EXCLUDE, 4, 48)],
         ]
     );

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::api::*;
+use crate::event::FilterMode;
 use net::api::{InterfaceIndex, Ip4Address, Prefix};
 
 #[suite::test]

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::api::*;
+use crate::event::{FilterMode, IgmpEvent};
 use crate::packet::Numbers;
 use crate::router::Query;
 use msg::Loopback;

@@ -40,7 +40,7 @@ fn groups_of_named_sources() {
         (Kind::TO_EXCLUDE, &[B, C], Filter::exclude(set(&[C])), &[ALL, B], asks(&[&[B]])),
         (Kind::TO_INCLUDE, &[B, C], Filter::include(set(&[A, B, C])), &[A, B, C], asks(&[&[A]])),
         (Kind::TO_INCLUDE, &[], Filter::include(set(&[A, B])), &[A, B], asks(&[&[A, B]])),
-        // What a host never sends.
+        // No host sends this.
         (Kind::ALLOW, &[], Filter::include(set(&[A, B])), &[A, B], asks(&[])),
         (77, &[C], Filter::include(set(&[A, B])), &[A, B], asks(&[])),
     ] {
