@@ -129,7 +129,9 @@ pub fn take_down<W: World>(tree: &Tree<W>, world: &W, filter: &str) {
     }
     log::error!(target: "config", "`{filter}' failed: interfaces stay down, see `show config pending'");
     let of = named(world, filter);
-    for (name, mut line) in std::mem::take(&mut pending::all().raised) {
+    // In a statement of its own: the head of a loop would hold the lock.
+    let raised = std::mem::take(&mut pending::all().raised);
+    for (name, mut line) in raised {
         if !of.is_empty() && !of.contains(&name) {
             pending::all().raised.push((name, line));
             continue;
