@@ -5,6 +5,7 @@ use crate::control::{Control, Endpoint, Row};
 use crate::session::{INWARD, OUTWARD};
 use cli::{Command, Matches, Output, Result};
 use graph::{Phase, RunningConfig, Script, World};
+use nat::ranges::ranges;
 use nat::timeouts::TICKS;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -64,27 +65,11 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let line = format!("dslite set {which}-tunnel-endpoint-address");
         config.push(Phase::FEATURES, format!("{line} {end}"), format!("{line} ::"));
     }
-    config.list(Phase::FEATURES, ranges(&control), |_, (first, last), lines| {
-        let range = if first == last { first.to_string() } else { format!("{first} - {last}") };
+    let pool = control.read(|state| state.pool.clone());
+    let ranges = ranges(pool.into_iter().map(|addr| (addr, ())));
+    config.list(Phase::FEATURES, ranges, |_, (range, ()), lines| {
         lines.until(format!("dslite add pool address {range}"), "del");
     });
-}
-
-/// The addresses of the pool as ranges that are as long as they can be.
-fn ranges(control: &Control) -> Vec<(Ipv4Addr, Ipv4Addr)> {
-    let mut all: Vec<(Ipv4Addr, Ipv4Addr)> = Vec::new();
-    for addr in control.read(|state| state.pool.clone()) {
-        match all.last_mut() {
-            Some((first, last))
-                if last.to_bits() + 1 == addr.to_bits()
-                    && addr.to_bits() - first.to_bits() < 1 << 16 =>
-            {
-                *last = addr;
-            }
-            _ => all.push((addr, addr)),
-        }
-    }
-    all
 }
 
 fn show_pool(w: &World, _: &Matches) -> Result<Output> {

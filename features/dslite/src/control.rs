@@ -10,6 +10,7 @@ use crate::startup_conf::Startup;
 use crate::{ce, session};
 use cli::{Error, Result, retval};
 use graph::{NodeIndex, Shared, World};
+use nat::ranges::MOST;
 use nat::timeouts::Timeouts;
 use nat::walk::{Walk, walk};
 use nat::workers::{Plan, Workers, threads};
@@ -21,8 +22,6 @@ use wire::{Family, Ip4, Ip4Prefix, Ip6, Prefix};
 
 /// Name and rank of the routes that lead packets here: they override those of operators.
 const SOURCE: (&str, u8) = ("dslite", 10);
-/// Addresses of one range at most.
-const MOST: u32 = 1 << 16;
 
 /// The nodes of the AFTR, as objects of routes.
 pub static AFTR: ObjectType = ObjectType {

@@ -37,6 +37,7 @@ pub mod mapping;
 pub mod packet;
 pub mod ports;
 pub mod quoted;
+pub mod ranges;
 pub mod roles;
 pub mod statics;
 pub mod tcp;

@@ -6,6 +6,7 @@ use crate::settings::{SESSIONS, Timeouts, role};
 use ::nat::log::{self, Log};
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
+use nat::ranges::ranges;
 use nat::statics::mapping_line;
 use net::Interfaces;
 use std::fmt::Write;
@@ -111,9 +112,9 @@ fn pools(world: &World, control: &Control, config: &mut RunningConfig) {
     for (which, pool) in control.read(|state| state.pools.clone()).into_iter().enumerate() {
         let words = if which == 1 { " twice-nat" } else { "" };
         let own = pool.into_iter().filter(|address| address.of.is_none());
-        for address in own {
-            let vrf = address.vrf.map_or_else(String::new, |vrf| format!(" tenant-vrf {vrf}"));
-            let line = format!("nat44 add address {}{vrf}{words}", address.addr);
+        for (range, vrf) in ranges(own.map(|address| (address.addr, address.vrf))) {
+            let vrf = vrf.map_or_else(String::new, |vrf| format!(" tenant-vrf {vrf}"));
+            let line = format!("nat44 add address {range}{vrf}{words}");
             config.push(POOLS, line.clone(), format!("{line} del"));
         }
     }

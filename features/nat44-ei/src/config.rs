@@ -5,6 +5,7 @@ use crate::control::{Algorithm, Control, Enabled};
 use crate::settings::{OUTPUT_INSIDE, SESSIONS, Timeouts, USERS, role};
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
+use nat::ranges::ranges;
 use nat::statics::mapping_line;
 use net::Interfaces;
 use std::fmt::Write;
@@ -120,9 +121,10 @@ fn settings(control: &Control, config: &mut RunningConfig) {
 
 fn pool(world: &World, control: &Control, config: &mut RunningConfig) {
     let own = control.read(|state| state.pool.clone());
-    for address in own.into_iter().filter(|address| address.of.is_none()) {
-        let vrf = address.vrf.map_or_else(String::new, |vrf| format!(" tenant-vrf {vrf}"));
-        let line = format!("nat44 ei add address {}{vrf}", address.addr);
+    let own = own.into_iter().filter(|address| address.of.is_none());
+    for (range, vrf) in ranges(own.map(|address| (address.addr, address.vrf))) {
+        let vrf = vrf.map_or_else(String::new, |vrf| format!(" tenant-vrf {vrf}"));
+        let line = format!("nat44 ei add address {range}{vrf}");
         config.push(POOL, line.clone(), format!("{line} del"));
     }
     for sw_if in control.read(|state| state.followed.clone()) {

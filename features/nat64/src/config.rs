@@ -6,6 +6,7 @@ use crate::key::protocol_name;
 use crate::settings::{BIB_BUCKETS, ST_BUCKETS};
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
+use nat::ranges::ranges;
 use nat::timeouts::Timeouts;
 use net::Interfaces;
 use std::fmt::Write;
@@ -54,9 +55,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         config.push(POOLS, line.clone(), format!("{line} del"));
     }
     let pool = control.read(|state| state.pool.clone());
-    for address in pool.into_iter().filter(|address| address.of.is_none()) {
-        let vrf = address.vrf.map(|vrf| format!(" tenant-vrf {vrf}")).unwrap_or_default();
-        let line = format!("nat64 add pool address {}{vrf}", address.addr);
+    let pool = pool.into_iter().filter(|address| address.of.is_none());
+    for (range, vrf) in ranges(pool.map(|address| (address.addr, address.vrf))) {
+        let vrf = vrf.map(|vrf| format!(" tenant-vrf {vrf}")).unwrap_or_default();
+        let line = format!("nat64 add pool address {range}{vrf}");
         config.push(POOLS, line.clone(), format!("{line} del"));
     }
     let statics: Vec<_> = control.read(|state| state.statics.keys().copied().collect());

@@ -5,12 +5,10 @@ use super::{Control, State, sessions, source};
 use cli::{Result, retval};
 use graph::{SwIfIndex, World};
 use nat::error;
+use nat::ranges::MOST;
 use net::{Addresses, Interfaces};
 use std::net::Ipv4Addr;
 use wire::Ip4;
-
-/// Addresses of one range at most.
-const MOST: u32 = 1 << 16;
 
 /// An address of the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

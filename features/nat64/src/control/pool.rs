@@ -5,13 +5,11 @@ use super::{Control, State, error, source, walks};
 use crate::settings::Claims;
 use cli::{Result, retval};
 use graph::{SwIfIndex, World};
+use nat::ranges::MOST;
 use net::{Addresses, Interfaces};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use wire::Ip4;
-
-/// Addresses of one range at most.
-const MOST: u32 = 1 << 16;
 
 /// An address of the pool.
 #[derive(Clone)]
