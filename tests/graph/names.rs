@@ -135,6 +135,7 @@ const ORDERS: [(&str, &[&str]); 8] = [
             "linux-cp-xc-ip4",
             "linux-cp-xc-l3-ip4",
             "ip4-not-enabled",
+            "vrrp4-accept-owner-input",
         ],
     ),
     (
@@ -197,6 +198,7 @@ const ORDERS: [(&str, &[&str]); 8] = [
             "linux-cp-xc-ip6",
             "linux-cp-xc-l3-ip6",
             "ip6-not-enabled",
+            "vrrp6-accept-owner-input",
         ],
     ),
     (

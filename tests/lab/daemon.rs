@@ -18,6 +18,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("show outacl", "type ip4"),
     ("show interface features", "pg0"),
     ("show interface tag", "pg0"),
+    ("show dhcp option-82-address interface", "pg0"),
     ("show packet-generator interface", "pg0"),
 ];
 

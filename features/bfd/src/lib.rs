@@ -108,7 +108,7 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     start,
     volatile: &[("show bfd", "times, and discriminators that are chosen at random")],
-    unmoved: &[("/err/bfd-udp*", "features/bfd/src/tests")],
+    unmoved: &[("/err/bfd-udp*", "features/bfd/src/tests"), ("/bfd/*", "features/bfd/src/tests")],
     entered: &[
         ("bfd-udp*", "UDP ports while there are sessions"),
         ("bfd-process", "sends packets of its own"),

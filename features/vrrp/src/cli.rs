@@ -158,7 +158,7 @@ pub const EXAMPLES: &[Script] = &[Script::here(
      create loopback interface
      set interface ip address loop0 10.0.0.1/24
      set interface ip address loop0 2001:db8::1/64
-     vrrp vr add loop0 vr_id 1 10.0.0.1 10.0.0.2
+     vrrp vr add loop0 vr_id 1 10.0.0.7 10.0.0.2
      vrrp vr add loop0 vr_id 2 priority 255 interval 10 no_preempt accept_mode 10.0.0.1
      vrrp vr del loop0 vr_id 1
      vrrp vr add loop0 vr_id 1 ipv6 priority 7 fe80::1 2001:db8::9

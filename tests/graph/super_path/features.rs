@@ -182,12 +182,11 @@ fn same_bytes_same_counters_with_features() {
         let [few, all] = pair.through(node);
         assert!(few < all * 3 / 4, "{few} of {all} packets visited {node}");
     }
-    // Denied packets, and those that make sessions, visit the nodes of features. The last three
+    // Denied packets, and those that make sessions, visit the nodes of features. The last two
     // groups have neighbours on the arc that have no stage.
     for (nodes, tenths) in [
         (&["acl-plugin-out-ip4-fa"][..], 9),
         (&["tcp-mss-clamping-ip4-out", "tcp-mss-clamping-ip6-out"], 9),
-        (&["ip4-outacl", "ip6-outacl"], 10),
         (
             &["ip4-tx-urpf-loose", "ip4-tx-urpf-strict", "ip6-tx-urpf-loose", "ip6-tx-urpf-strict"],
             10,
