@@ -19,6 +19,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ("show interface features", "pg0"),
     ("show interface tag", "pg0"),
     ("show dhcp option-82-address interface", "pg0"),
+    ("show dhcpv6 link-address interface", "pg0"),
     ("show packet-generator interface", "pg0"),
 ];
 

@@ -62,6 +62,7 @@ fn dnsmasq_gives_the_router_addresses() {
     router.run(&format!("set dhcp client del intfc {}", right.port));
     assert!(!router.run("show interface address").contains("10.0.2.50"));
     // IPv6.
+    router.run(&format!("enable ip6 interface {}", right.port));
     router.run(&format!("dhcp6 client {}", right.port));
     eventually("a lease of IPv6", || {
         router.run("show dhcp6 addresses").contains("2001:db8:2::50").then_some(())

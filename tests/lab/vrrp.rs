@@ -8,7 +8,8 @@ use testkit::lab::{Background, Lab, Netns, require};
 
 /// A link of three: the host, keepalived at .3, and the router at .1.
 struct Place {
-    lab: Lab,
+    _lab: Lab,
+    _bridge: Netns,
     host: Netns,
     other: Netns,
     router: Router,
@@ -60,7 +61,7 @@ fn place() -> Option<Place> {
          set interface state host-eth0 up",
     );
     let dir = tempfile::tempdir().expect("a directory");
-    Some(Place { lab, host, other, router, dir })
+    Some(Place { _lab: lab, _bridge: bridge, host, other, router, dir })
 }
 
 impl Place {
@@ -143,9 +144,7 @@ fn both_take_over_from_each_other(family: &Family) {
         (!shown.contains(&format!("{address}/"))).then_some(())
     });
     drop(keepalived.stop(PATIENCE));
-    let Place { router, lab, .. } = place;
-    router.stop();
-    drop(lab);
+    place.router.stop();
 }
 
 #[test]

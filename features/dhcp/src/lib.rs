@@ -64,6 +64,8 @@ pub static PLUGIN: Plugin = Plugin {
          that overlaps with a network of the router",
         "The DHCPv6 clients take the first offer (RFC 8415 18.2.1 waits a second for others), and \
          all interfaces have the same IAID",
+        "Clients of IPv6 that a command starts wait until IPv6 is enabled on their interface (`enable \
+         ip6 interface`)",
         "No rapid commit, reconfiguration, release; relays keep option 82 in answers, as VPP does",
         "No discard route for delegated prefixes",
     ],

@@ -11,16 +11,26 @@ use crate::v6::transmission::Pace;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Module};
+use net::Addresses;
 use net::api::{InterfaceIndex, Ip6Address, Ip6AddressWithPrefix, Ip6Prefix};
 use std::net::Ipv6Addr;
-use wire::Prefix;
+use wire::{Ip6, Prefix};
+
+/// Programs don't enable IPv6 first. It is a setting of its own, which is saved: an operator may
+/// disable it again while the client is there.
+fn enable_ip6(world: &World, sw_if: SwIfIndex) -> Result<()> {
+    world.get::<Addresses<Ip6>>().enable(world, sw_if, true)
+}
 
 /// The module of the client for addresses.
 pub static ADDRESSES: Module<World> = Module::plugin("dhcp6_ia_na_client_cp", |m| {
     m.call(|w, r: Dhcp6ClientEnableDisable| {
         let (clients, sw_if) = (w.get::<Clients6>(), r.sw_if_index.existing(w)?);
         match r.enable {
-            true => clients.enable(w, sw_if, Kind::Addresses, ""),
+            true => {
+                clients.enable(w, sw_if, Kind::Addresses, "")?;
+                enable_ip6(w, sw_if)
+            }
             false => clients.disable(w, sw_if, Kind::Addresses),
         }
     });
@@ -31,7 +41,10 @@ pub static PREFIXES: Module<World> = Module::plugin("dhcp6_pd_client_cp", |m| {
     m.call(|w, r: Dhcp6PdClientEnableDisable| {
         let (clients, sw_if) = (w.get::<Clients6>(), r.sw_if_index.existing(w)?);
         match r.enable {
-            true => clients.enable(w, sw_if, Kind::Prefixes, r.prefix_group.as_str()),
+            true => {
+                clients.enable(w, sw_if, Kind::Prefixes, r.prefix_group.as_str())?;
+                enable_ip6(w, sw_if)
+            }
             false => clients.disable(w, sw_if, Kind::Prefixes),
         }
     });

@@ -13,7 +13,7 @@ use crate::random::Random;
 use crate::relay::config::ALL_AGENTS;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use net::{Addresses, IfEvent, IfKind, Interface, Interfaces, LinkLocals};
+use net::{IfEvent, IfKind, Interface, Interfaces, LinkLocals};
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -72,15 +72,6 @@ fn ethernet(world: &World, sw_if: SwIfIndex) -> Result<Interface> {
         return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
     }
     Ok(interface)
-}
-
-/// Enables IPv6 on an interface: a client sends from the link-local address.
-fn enable_ip6(world: &World, sw_if: SwIfIndex) -> Result<()> {
-    let addresses = world.get::<Addresses<Ip6>>();
-    if addresses.own(sw_if).is_empty() && !addresses.is_enabled(sw_if) {
-        addresses.enable(world, sw_if, true)?;
-    }
-    Ok(())
 }
 
 impl Clients6 {
@@ -208,7 +199,8 @@ impl Clients6 {
         self.signal.raise();
     }
 
-    /// Starts our own client on an interface; one that is there goes on, with the new group.
+    /// Starts our own client on an interface; one that is there goes on, with the new group. It
+    /// waits until IPv6 is enabled there: its messages leave from the link-local address.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−151); a group without a
@@ -218,7 +210,6 @@ impl Clients6 {
         if kind == Kind::Prefixes {
             check_group(group)?;
         }
-        enable_ip6(world, sw_if)?;
         self.open(world, sw_if);
         let actions = {
             let mut state = self.state();
