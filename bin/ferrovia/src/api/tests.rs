@@ -208,6 +208,8 @@ fn requests_that_change_nothing_are_known() {
         "acl_plugin_get_conn_table_max_entries",
         "acl_plugin_get_version",
         "acl_plugin_use_hash_lookup_get",
+        "bfd_udp_get_echo_source",
+        "bfd_udp_get_tos",
         "classify_pcap_get_tables",
         "classify_pcap_lookup_table",
         "classify_trace_get_tables",
@@ -218,6 +220,8 @@ fn requests_that_change_nothing_are_known() {
         "det44_get_timeouts",
         "det44_reverse",
         "dhcp_plugin_get_version",
+        "dslite_get_aftr_addr",
+        "dslite_get_b4_addr",
         "feature_is_enabled",
         "get_f64_endian_value",
         "get_f64_increment_by_one",
@@ -260,8 +264,12 @@ fn requests_that_change_nothing_are_known() {
         "sw_interface_get_mac_address",
         "sw_interface_get_table",
         "sw_interface_ip6_get_link_local_address",
+        "syslog_get_filter",
+        "syslog_get_sender",
+        "want_bfd_events",
         "want_dhcp6_pd_reply_events",
         "want_dhcp6_reply_events",
+        "want_igmp_events",
         "want_interface_events",
         "want_ip6_dad_events",
         "want_ip6_ra_events",
@@ -271,6 +279,7 @@ fn requests_that_change_nothing_are_known() {
         "want_l2_macs_events",
         "want_l2_macs_events2",
         "want_ping_finished_events",
+        "want_vrrp_vr_events",
     ]);
     assert_eq!(looks, known);
 }

@@ -23,6 +23,9 @@ fn segment() -> Registry {
     }
     registry.gauge("/sys/num_worker_threads").set(1);
     registry.gauge("/sys/input_rate").set(1000);
+    for name in ["udp4/sessions", "udp4/sessions_mh", "udp6/sessions", "udp6/sessions_mh"] {
+        registry.gauge(&format!("/bfd/{name}")).set(3);
+    }
     for name in ["/sys/vector_rate_per_worker", "/sys/loops_per_worker"] {
         let row = registry.row(name, 2);
         row[0].set(3);
