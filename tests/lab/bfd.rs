@@ -89,7 +89,8 @@ fn routes_leave_a_neighbor_that_bird_no_longer_serves() {
     let by = |left: bool| {
         let [here, there] = if left { ["1", "2"] } else { ["2", "1"] };
         for network in ["192.0.2.", "2001:db8:f::"] {
-            // The first packet to a host waits for its MAC address, and may be lost on a busy machine.
+            // The first packet to a host waits for its MAC address, and may be lost on a busy
+            // machine.
             _ = client.host.ping("-c1 -W5", &format!("{network}{here}"));
             client.host.pings("-c3 -i0.05", &format!("{network}{here}"));
             assert!(!client.host.ping("-c1 -W1", &format!("{network}{there}")).success());

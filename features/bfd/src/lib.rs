@@ -9,15 +9,15 @@
 //! bfd-process → ip4-rewrite, ip4-arp, ip4-lookup …
 //! ```
 //!
-//! **Threads.** All sessions belong to one graph thread ([`home::THREAD`]), which runs their state
+//! **Threads.** All sessions belong to one graph thread (`home::THREAD`), which runs their state
 //! machines and timers without a lock: whatever control does, such as to load a million routes,
 //! packets leave and are processed in time. `bfd-process` is woken by an alarm of the thread's loop
 //! (`Cx::tick_at`) at the earliest time of a heap of sessions. Packets that another thread receives
 //! are checked there and handed over. Control keeps the configuration, and learns of changes of
-//! state by a queue ([`home::Report`]); then it moves the traffic of routes, tells clients, and
+//! state by a queue (`home::Report`); then it moves the traffic of routes, tells clients, and
 //! logs.
 //!
-//! **Routes.** A session is a watcher of next hops ([`paths`], `net::NextHops::set_unusable`): one
+//! **Routes.** A session is a watcher of next hops (`paths`, `net::NextHops::set_unusable`): one
 //! store moves the traffic of any number of routes.
 //!
 //! **Session.** `session` is the state machine of RFC 5880 6.8, `receive` authentication, `poll`

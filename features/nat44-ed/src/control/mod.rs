@@ -50,7 +50,7 @@ pub struct State {
     pub followed: Vec<(SwIfIndex, bool)>,
     /// Static mappings.
     pub statics: Statics,
-    /// Roles of interfaces, as bits of [`role`].
+    /// Roles of interfaces, as bits of `nat::roles`.
     pub roles: BTreeMap<SwIfIndex, u8>,
     /// Tables that users of a table may send to, by their ids.
     pub tables: BTreeMap<u32, BTreeSet<u32>>,
