@@ -91,6 +91,12 @@ fn clock(machine: &Machine) -> Finding {
     }
 }
 
+/// The effective capabilities of the daemon, or of whoever asks, a bit for each number.
+fn capabilities(machine: &Machine, daemon: Option<&Daemon>) -> Option<u64> {
+    let pid = daemon.map_or("self", |daemon| &daemon.pid);
+    u64::from_str_radix(&machine.status(pid, "CapEff")?, 16).ok()
+}
+
 /// Capabilities by their number in capabilities(7), and what needs them.
 const RIGHTS: [(u32, &str, &str); 3] = [
     (12, "CAP_NET_ADMIN", "taps, addresses and routes of Linux, AF_XDP"),
@@ -100,10 +106,8 @@ const RIGHTS: [(u32, &str, &str); 3] = [
 
 fn rights(machine: &Machine, daemon: Option<&Daemon>) -> Finding {
     const CHECK: &str = "capabilities";
-    let pid = daemon.map_or("self", |daemon| &daemon.pid);
-    let bits = machine.status(pid, "CapEff").and_then(|hex| u64::from_str_radix(&hex, 16).ok());
-    let Some(bits) = bits else {
-        return Finding::unknown(CHECK, format!("process {pid} can't be looked at"));
+    let Some(bits) = capabilities(machine, daemon) else {
+        return Finding::unknown(CHECK, "the process can't be looked at");
     };
     // Kernels before 5.8 have no CAP_BPF: CAP_SYS_ADMIN (21) stands for it, today too.
     let has = |bit: u32| bits & 1 << bit != 0 || bit == 39 && bits & 1 << 21 != 0;
@@ -133,11 +137,12 @@ fn receive_buffer(machine: &Machine, daemon: Option<&Daemon>) -> Finding {
     let Some(most) = machine.number("proc/sys/net/core/rmem_max") else {
         return Finding::unknown(CHECK, "the kernel doesn't say");
     };
-    let pid = daemon.map_or("self", |daemon| &daemon.pid);
-    let bits = machine.status(pid, "CapEff").and_then(|hex| u64::from_str_radix(&hex, 16).ok());
-    // With CAP_NET_ADMIN a socket may have more than the limit: socket(7), SO_RCVBUFFORCE.
-    if most >= WANTED_BUFFER || bits.is_some_and(|bits| bits & 1 << 12 != 0) {
-        return Finding::good(CHECK, format!("at most {most} bytes, more with CAP_NET_ADMIN"));
+    // With CAP_NET_ADMIN (12) a socket may have more than the limit: socket(7), SO_RCVBUFFORCE.
+    if capabilities(machine, daemon).is_some_and(|bits| bits & 1 << 12 != 0) {
+        return Finding::good(CHECK, "any, by CAP_NET_ADMIN");
+    }
+    if most >= WANTED_BUFFER {
+        return Finding::good(CHECK, format!("at most {most} bytes"));
     }
     Finding::to_mend(
         CHECK,

@@ -35,24 +35,28 @@ impl Daemon {
     /// There is none, it doesn't answer, or its answer can't be read.
     pub fn ask(socket: &Path) -> Result<Self, String> {
         let mut client = Client::connect(socket)?;
-        let mut ask = |command: &str| {
+        let mut ask = |command: &str, json: bool| {
             let mut answer = String::new();
-            let request = Request::Run(command.into(), true);
+            let request = Request::Run(command.into(), json);
             client.request_within(Some(PATIENCE), &request, &mut |reply| {
                 if let Reply::Out(text) | Reply::More(text) = reply {
                     answer += &text;
                 }
                 true
             })?;
-            serde_json::from_str::<Value>(&answer).map_err(|e| format!("`{command}': {e}"))
+            Ok::<_, String>(answer)
         };
-        Ok(Self::read(&ask("show threads")?, &ask("show running-config")?))
+        let threads = ask("show threads", true)?;
+        let threads = serde_json::from_str(&threads).map_err(|e| format!("`show threads': {e}"))?;
+        // Not all of what may be a million routes.
+        let lines = ask("show running-config | include \"create \"", false)?;
+        Ok(Self::read(&threads, &lines))
     }
 
-    fn read(threads: &Value, lines: &Value) -> Self {
-        let rows = |json: &Value| json.as_array().cloned().unwrap_or_default();
+    /// Reads the threads, and lines of the configuration.
+    fn read(threads: &Value, lines: &str) -> Self {
         let mut daemon = Self::default();
-        for thread in rows(threads) {
+        for thread in threads.as_array().into_iter().flatten() {
             let main = thread["id"] == 0;
             if main {
                 daemon.pid = thread["lwp"].to_string();
@@ -60,7 +64,7 @@ impl Daemon {
                 daemon.workers.insert(core as usize);
             }
         }
-        daemon.netdevs = rows(lines).iter().filter_map(|l| netdev(l["line"].as_str()?)).collect();
+        daemon.netdevs = lines.lines().filter_map(netdev).collect();
         daemon
     }
 }
@@ -89,12 +93,10 @@ mod tests {
             { "id": 1, "lwp": 78, "lcore": 4 },
             { "id": 2, "lwp": 79, "lcore": null },
         ]);
-        let lines = json!([
-            { "line": "create host-interface v2 name eth0 num-rx-queues 2" },
-            { "line": "create interface af_xdp host-if \"eth1\" name x" },
-            { "line": "set interface state x up" },
-        ]);
-        let daemon = Daemon::read(&threads, &lines);
+        let lines = "create host-interface v2 name eth0 num-rx-queues 2\n\
+                     create interface af_xdp host-if \"eth1\" name x\n\
+                     create bridge-domain 7\n";
+        let daemon = Daemon::read(&threads, lines);
         let netdevs = vec![("eth0".into(), Use::AfPacket), ("eth1".into(), Use::AfXdp)];
         assert_eq!(daemon, Daemon { pid: "77".into(), workers: [4].into(), netdevs });
     }
