@@ -46,7 +46,7 @@ pub(crate) struct Core {
     pub orphans: Vec<(NodeIndex, Owned)>,
     /// Nodes that have more to do than fits a turn: their `tick` is called at its end.
     pub again: Vec<NodeIndex>,
-    /// Nodes whose `tick` is called at a time of the clock, each once.
+    /// Nodes whose `tick` is called at a time of the clock; a node is in it once.
     pub alarms: Vec<(NodeIndex, u64)>,
     /// The earliest of these times; `u64::MAX` for none.
     pub alarm: u64,

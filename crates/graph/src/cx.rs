@@ -45,10 +45,10 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         }
     }
 
-    /// Calls a node's [`tick`](crate::Node::tick) on this thread once the instance's clock has
-    /// reached a time in nanoseconds, or at no such time: for timers that mustn't wait for control.
-    /// Each call replaces the node's time. The thread sleeps no longer than that; ticks for other
-    /// reasons come as well.
+    /// Sets the alarm of a node on this thread: its [`tick`](crate::Node::tick) is called once the
+    /// instance's clock has reached this time, in nanoseconds, and the thread sleeps no longer. It
+    /// replaces the node's last alarm; `None` only ends that. For timers that mustn't wait for
+    /// control. Ticks for other reasons come as well.
     #[inline]
     pub fn tick_at(&mut self, node: NodeIndex, at: Option<u64>) {
         self.core.set_alarm(node, at);

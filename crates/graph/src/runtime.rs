@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::observe;
 use crate::slot::Message;
 use crate::slot::{InputSlot, NodeSlot, Removed};
-use crate::threads::Gauges;
+use crate::threads::{Gauges, SECOND};
 use crate::{ArcIndex, ChainStep, Cx, Input, InputMode, NodeIndex, SwIfIndex, ThreadIndex};
 use buffer::{Buffer, Cache, Owned, Pool};
 use rustix::event::epoll;
@@ -18,9 +18,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sync::{Queue, Reader, Waker};
-
-/// Nanoseconds between two ticks of a node.
-const SECOND: u64 = 1_000_000_000;
 
 /// Messages that are taken in a turn: many changes of the configuration don't keep packets waiting.
 const MESSAGES: usize = 256;

@@ -16,10 +16,9 @@ use std::time::{Duration, Instant};
 
 /// Waking up costs about this, in nanoseconds.
 const WAKE: u64 = 25_000;
-/// A thread looks after its kept packets at least this often.
-const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-/// The same in nanoseconds.
-const SECOND: u64 = 1_000_000_000;
+/// Nanoseconds between two ticks of a node, and of a sleep at most: a thread looks after its kept
+/// packets at least this often.
+pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// A thread that hasn't ended by then is left alone.
 const ENDING: Duration = Duration::from_secs(3);
@@ -296,11 +295,9 @@ impl Runtime {
             self.gauges.set_cached(self.core.cache.free_count());
             self.gauges.asleep.store(true, Ordering::Relaxed);
             // An interrupted or failed wait is a short one: the next turn polls everything.
-            let alarm = self.core.alarm.saturating_sub(self.core.clock.now()).min(SECOND);
-            let timeout = match alarm {
-                SECOND => TICK,
-                nanoseconds => Timespec { tv_sec: 0, tv_nsec: nanoseconds as i64 },
-            };
+            let wait = self.core.alarm.saturating_sub(self.core.clock.now()).min(SECOND);
+            let timeout =
+                Timespec { tv_sec: (wait / SECOND) as i64, tv_nsec: (wait % SECOND) as i64 };
             let _ = epoll::wait(&self.poller, &mut events[..], Some(&timeout));
             self.gauges.asleep.store(false, Ordering::Relaxed);
         }

@@ -22,8 +22,8 @@ pub struct NextHop {
 }
 
 impl NextHop {
-    /// A host as next hop of recursive paths in the default tables, whatever its route: multihop
-    /// BFD watches such ones.
+    /// A host that recursive paths in the default tables name, by whatever route it is reached.
+    /// Multihop BFD watches such next hops.
     pub const fn host(ip: IpAddr) -> Self {
         Self { sw_if: ANYWHERE, ip }
     }
@@ -35,6 +35,12 @@ impl NextHop {
             true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
         Self { sw_if, ip }
+    }
+
+    /// Returns true for a neighbour on an interface; false for [`Self::host`] and
+    /// [`Self::only_peer`], which only paths know.
+    fn is_neighbor(&self) -> bool {
+        self.sw_if != ANYWHERE && !self.ip.is_unspecified()
     }
 }
 
@@ -75,8 +81,8 @@ impl Reports {
         }
     }
 
-    /// Replaces a watcher's report; returns true if that changes the use of the next hop.
-    fn replace(&mut self, by: &'static str, report: HopState, now: u64) -> bool {
+    /// Replaces a watcher's report; returns the use of the next hop before and after that.
+    fn replace(&mut self, by: &'static str, report: HopState, now: u64) -> [HopState; 2] {
         let before = self.state();
         if report == HopState::Up {
             self.down.remove(by);
@@ -88,7 +94,7 @@ impl Reports {
         } else {
             self.unusable.remove(by);
         }
-        self.state() != before
+        [before, self.state()]
     }
 }
 
@@ -139,34 +145,38 @@ impl NextHops {
     }
 
     fn report(&self, world: &World, hops: &[NextHop], by: &'static str, report: HopState) {
-        let (mut changed, now) = (BTreeSet::new(), world.clock.now());
+        let (up, now) = (report == HopState::Up, world.clock.now());
+        // Traffic also moves when a next hop that is down becomes unusable; subscribers know
+        // only up and down.
+        let (mut moved, mut changed) = (BTreeSet::new(), BTreeSet::new());
         let (movers, subscribers) = {
             let mut inner = self.inner();
             for hop in hops {
-                if report != HopState::Up || inner.down.contains_key(hop) {
-                    let reports = inner.down.entry(*hop).or_default();
-                    if reports.replace(by, report, now) {
-                        changed.insert((reports.state() == HopState::Up, *hop));
-                    }
-                    if reports.state() == HopState::Up {
-                        inner.down.remove(hop);
-                    }
+                if up && !inner.down.contains_key(hop) {
+                    continue;
+                }
+                let [before, after] = inner.down.entry(*hop).or_default().replace(by, report, now);
+                let [was_up, is_up] = [before, after].map(|state| state == HopState::Up);
+                if is_up {
+                    inner.down.remove(hop);
+                }
+                if before != after {
+                    moved.insert(*hop);
+                }
+                if was_up != is_up && hop.is_neighbor() {
+                    changed.insert(*hop);
                 }
             }
             (inner.movers.clone(), inner.subscribers.clone())
         };
-        for up in [false, true] {
-            let of = |(is_up, hop): &(bool, NextHop)| (*is_up == up).then_some(*hop);
-            let mut hops: Vec<NextHop> = changed.iter().filter_map(of).collect();
-            if hops.is_empty() {
-                continue;
-            }
-            movers.iter().for_each(|mover| mover(world, &hops, up));
-            hops.retain(|hop| hop.sw_if != ANYWHERE);
-            if !hops.is_empty() {
-                subscribers.iter().for_each(|subscriber| subscriber(world, &hops, up));
-            }
-            for hop in hops {
+        if !moved.is_empty() {
+            let moved = Vec::from_iter(moved);
+            movers.iter().for_each(|mover| mover(world, &moved, up));
+        }
+        if !changed.is_empty() {
+            let changed = Vec::from_iter(changed);
+            subscribers.iter().for_each(|subscriber| subscriber(world, &changed, up));
+            for hop in changed {
                 self.changes[usize::from(!up)].control().add(hop.sw_if.at(), 1);
             }
         }
@@ -177,7 +187,8 @@ impl NextHops {
         self.inner().subscribers.push(Arc::new(f));
     }
 
-    /// As [`Self::subscribe`], for failover: these subscribers are called before all others.
+    /// As [`Self::subscribe`], for failover: these subscribers are called before all others, also
+    /// for next hops that become unusable while they are down, and for hosts and only peers.
     pub(crate) fn subscribe_mover(
         &self,
         f: impl Fn(&World, &[NextHop], bool) + Send + Sync + 'static,
@@ -203,8 +214,8 @@ impl NextHops {
     /// The next hops that are down, in order of interface and address, each with its watchers.
     pub fn list(&self) -> Vec<(NextHop, Down)> {
         let inner = self.inner();
-        let on_links = inner.down.iter().filter(|(hop, _)| hop.sw_if != ANYWHERE);
-        let mut all: Vec<_> = on_links.map(|(hop, by)| (*hop, by.down.clone())).collect();
+        let neighbors = inner.down.iter().filter(|(hop, _)| hop.is_neighbor());
+        let mut all: Vec<_> = neighbors.map(|(hop, by)| (*hop, by.down.clone())).collect();
         all.sort_unstable_by_key(|(hop, _)| *hop);
         all
     }

@@ -15,7 +15,7 @@ const DIGEST: usize = MAX_LEN - KEY_LEN;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum AuthType {
-    /// The sequence number grows when the sender likes.
+    /// The sequence number may stay the same for several packets.
     Keyed = 4,
     /// The sequence number grows with each packet.
     Meticulous = 5,

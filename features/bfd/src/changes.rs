@@ -22,10 +22,7 @@ impl Bfd {
                 let proven = report.keys_changed != session.keys_changed;
                 session.keys_changed = report.keys_changed;
                 let is_current = session.epoch == report.epoch;
-                let freed: Vec<_> = match proven {
-                    true => session.replaced.drain(..).flatten().collect(),
-                    false => Vec::new(),
-                };
+                let freed = if proven { session.replaced.take().flatten() } else { None };
                 freed.into_iter().for_each(|auth| inner.keys.give(auth));
                 if is_current {
                     changes.push((report.index, report.state, report.diag));
@@ -35,7 +32,8 @@ impl Bfd {
         self.note(world, &changes);
     }
 
-    /// Notes new states: moves the traffic of routes first, all together, then tells clients.
+    /// Notes new states: moves the traffic of routes first, all together, then logs and publishes
+    /// the changes.
     pub(crate) fn note(&self, world: &World, changes: &[(u32, State, Diag)]) {
         let (mut paths, mut events) = (Vec::new(), Vec::new());
         {

@@ -33,13 +33,13 @@ pub struct Configured {
     pub settings: Settings,
     /// The key of its packets; of a delayed change, the new one.
     pub auth: Option<KeyUse>,
-    /// Configured keys that are in use until delayed changes are complete, oldest first.
-    pub replaced: Vec<Option<KeyUse>>,
+    /// During a delayed change, the key in force until it is complete, or none.
+    pub replaced: Option<Option<KeyUse>>,
     /// False while an operator holds the session down.
     pub admin_up: bool,
     /// The last reported state.
     pub state: State,
-    /// The reason of the last change to a state below.
+    /// The reason of the last change to a lower state.
     pub diag: Diag,
     /// Time of the last change of state, on the instance's clock, in nanoseconds.
     pub since: u64,
@@ -53,6 +53,8 @@ pub struct Configured {
 pub(crate) struct Inner {
     pub sessions: BTreeMap<u32, Configured>,
     by_key: HashMap<SessionKey, u32>,
+    /// Number of sessions by version, then by kind: over one hop, over several.
+    counts: [[u64; 2]; 2],
     /// All numbers below this one are in use.
     first_free: u32,
     pub keys: Keys,
@@ -71,7 +73,7 @@ pub struct Bfd {
     /// `/bfd/udp{4,6}/sessions`, `sessions_mh`: number of sessions.
     gauges: [[Gauge; 2]; 2],
     random: RandomState,
-    /// Tells clients of a change of state.
+    /// Publishes a change of state to clients.
     pub(crate) publish: OnceLock<fn(&World, &Configured)>,
 }
 
@@ -132,6 +134,22 @@ impl Inner {
         Ok((index, self.sessions.get_mut(&index).ok_or_else(|| none(key))?))
     }
 
+    /// The number of sessions of a key's version and kind.
+    fn count(&mut self, key: &SessionKey) -> &mut u64 {
+        &mut self.counts[usize::from(key.peer.is_ipv6())][usize::from(key.is_multihop())]
+    }
+
+    /// Gives the ports of a kind of sessions back if there are no such sessions.
+    fn close_unused_ports(&mut self, world: &World, of: &SessionKey) {
+        if self.counts.iter().all(|version| version[usize::from(of.is_multihop())] == 0) {
+            self.ports.close(world, of.is_multihop());
+        }
+    }
+
+    /// The lowest unused number.
+    ///
+    /// # Errors
+    /// All are in use (−162).
     fn choose(&mut self) -> Result<u32> {
         while self.sessions.contains_key(&self.first_free) {
             self.first_free += 1;
@@ -193,13 +211,16 @@ impl Bfd {
             inner.choose()?
         };
         let secret = auth.map(|auth| self.inner().keys.take(auth)).transpose()?;
-        if let Err(error) = self.inner().ports.open(world, &key) {
-            auth.into_iter().for_each(|auth| self.inner().keys.give(auth));
-            return Err(error);
-        }
-        let adj = match key.sw_if {
-            Some(sw_if) => Some(world.get::<Adjacencies>().neighbor(world, sw_if, key.peer)?),
-            None => None,
+        let opened = self.inner().ports.open(world, &key);
+        let neighbor = |sw_if| world.get::<Adjacencies>().neighbor(world, sw_if, key.peer);
+        let adj = match opened.and_then(|()| key.sw_if.map(neighbor).transpose()) {
+            Ok(adj) => adj,
+            Err(error) => {
+                let mut inner = self.inner();
+                auth.into_iter().for_each(|auth| inner.keys.give(auth));
+                inner.close_unused_ports(world, &key);
+                return Err(error);
+            }
         };
         for counter in self.home.counters() {
             counter.start(index as usize);
@@ -211,7 +232,7 @@ impl Bfd {
             key,
             settings,
             auth,
-            replaced: Vec::new(),
+            replaced: None,
             admin_up: true,
             state: State::Down,
             diag: Diag::NONE,
@@ -223,7 +244,9 @@ impl Bfd {
         };
         inner.by_key.insert(key, index);
         inner.sessions.insert(index, session);
+        *inner.count(&key) += 1;
         drop(inner);
+        self.home.peers.add(&key);
         self.publish_gauges(world);
         let changed = self.inner().paths.begin(world, index, &key);
         Paths::report(world, &changed);
@@ -272,18 +295,18 @@ impl Bfd {
             let (index, _) = inner.find(key)?;
             inner.by_key.remove(key);
             let Some(session) = inner.sessions.remove(&index) else { return Err(none(key)) };
+            *inner.count(key) -= 1;
             inner.first_free = inner.first_free.min(index);
-            for auth in session.replaced.iter().chain([&session.auth]).flatten() {
-                inner.keys.give(*auth);
+            for auth in [session.replaced.flatten(), session.auth].into_iter().flatten() {
+                inner.keys.give(auth);
             }
             self.on_engine(world, move |engine, _| engine.remove(index));
             (inner.paths.end(index), session.adj)
         };
         Paths::report(world, &changed);
         self.publish_gauges(world);
-        if self.inner().sessions.values().all(|s| s.key.is_multihop() != key.is_multihop()) {
-            self.inner().ports.close(world, key.is_multihop());
-        }
+        self.home.peers.remove(key);
+        self.inner().close_unused_ports(world, key);
         if let Some(adj) = adj {
             // The thread of the sessions may be sending the last packet.
             let adjacencies = world.get::<Adjacencies>();
@@ -375,18 +398,16 @@ impl Bfd {
         let secret: Option<Auth> = auth.map(|auth| inner.keys.take(auth)).transpose()?;
         let (index, session) = inner.find(key)?;
         let old = std::mem::replace(&mut session.auth, auth);
-        let mut unused = Vec::new();
-        if delayed {
-            // The thread keeps the key that is in force, and of delayed ones the last.
-            unused.extend(session.replaced.drain(1.min(session.replaced.len())..).flatten());
-            match session.replaced.is_empty() {
-                true => session.replaced.push(old),
-                false => unused.extend(old),
+        let unused = match (delayed, session.replaced) {
+            (true, None) => {
+                session.replaced = Some(old);
+                [None; 2]
             }
-        } else {
-            unused.extend(session.replaced.drain(..).flatten().chain(old));
-        }
-        unused.into_iter().for_each(|auth| inner.keys.give(auth));
+            // The last delayed key replaces the one before it.
+            (true, Some(_)) => [None, old],
+            (false, _) => [session.replaced.take().flatten(), old],
+        };
+        unused.into_iter().flatten().for_each(|auth| inner.keys.give(auth));
         drop(inner);
         self.on_engine(world, move |engine, _| {
             engine.change(index, |entry| entry.session.set_auth(secret, delayed));
@@ -428,12 +449,12 @@ impl Bfd {
         self.refresh_echo_source(world);
     }
 
-    /// Tells the thread of the sessions which source addresses echo packets have now.
+    /// Passes the source addresses of echo packets to the thread of the sessions.
     pub fn refresh_echo_source(&self, world: &World) {
         let sw_if = self.inner().echo_source;
         let v4 = sw_if.and_then(|sw_if| echo_source::usable::<Ip4>(world, sw_if));
         let v6 = sw_if.and_then(|sw_if| echo_source::usable::<Ip6>(world, sw_if));
-        // It may be the network's own address, which is nobody's source.
+        // It may be the network's own address, which is refused as a source otherwise.
         ip::set_returning_source::<Ip4>(world, v4);
         ip::set_returning_source::<Ip6>(world, v6);
         let (v4, v6) = (v4.map(Into::into), v6.map(Into::into));
@@ -441,16 +462,9 @@ impl Bfd {
     }
 
     fn publish_gauges(&self, world: &World) {
-        let inner = self.inner();
-        for (v6, gauges) in [false, true].into_iter().zip(&self.gauges) {
-            for (multihop, gauge) in [false, true].into_iter().zip(gauges) {
-                let keys = inner.sessions.values().map(|session| session.key);
-                let of =
-                    |key: &SessionKey| key.peer.is_ipv6() == v6 && key.is_multihop() == multihop;
-                gauge.set(keys.filter(of).count() as u64);
-            }
-        }
-        drop(inner);
+        let counts = self.inner().counts;
+        let gauges = self.gauges.as_flattened().iter();
+        gauges.zip(counts.as_flattened()).for_each(|(gauge, count)| gauge.set(*count));
         // VPP's client for Python reads values anew when the directory has changed.
         world.stats.change(|_| ());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All sessions as the thread that runs them has them, without a lock: found by discriminator or by
-//! addresses, and by the time at which they have something to do.
+//! The sessions of the thread that runs them, without a lock: indexed by discriminator, by addresses,
+//! and by the time at which they have something to do.
 
 use crate::home::{Home, Report, SessionKey};
 use crate::packet::{Control, FIRST_PORT, PORTS};
@@ -13,6 +13,14 @@ use stats::CombinedLane;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use sync::{Limit, TokenBucket};
+
+/// Reports of a session to control: each costs control a line of the log, an event for each client,
+/// and changes of routes, and a host on the link can change the state with each packet. A report
+/// beyond the limit waits, and has the state of then.
+pub const REPORTS: Limit = Limit::new(10, 32);
+/// Nanoseconds after which waiting reports are tried again.
+const RETRY: u64 = 1_000_000;
 
 /// A session with its addresses.
 #[derive(Debug)]
@@ -29,8 +37,9 @@ pub struct Entry {
     pub adj: Option<AdjIndex>,
     /// Variables and state.
     pub session: Session,
-    /// Control hasn't been told of the last change.
+    /// True while a change waits to be reported.
     unreported: bool,
+    reports: TokenBucket,
     /// Delayed changes of the key that were completed.
     keys_changed: u32,
 }
@@ -46,6 +55,7 @@ impl Entry {
             adj: None,
             session,
             unreported: false,
+            reports: TokenBucket::default(),
             keys_changed: 0,
         }
     }
@@ -88,8 +98,10 @@ pub struct Engine {
     by_disc: HashMap<u32, u32>,
     by_key: HashMap<SessionKey, u32>,
     timers: Timers,
-    /// Sessions whose changes control hasn't been told of since its queue was full.
+    /// Sessions whose changes wait to be reported.
     unreported: Vec<u32>,
+    /// Time at which these are tried again.
+    retry: u64,
     /// Type of service of packets.
     pub tos: u8,
     /// Source addresses of echo packets: of IPv4, of IPv6.
@@ -116,6 +128,7 @@ impl ThreadState for Engine {
             by_key: HashMap::new(),
             timers: Timers::default(),
             unreported: Vec::new(),
+            retry: 0,
             tos: 0,
             echo_sources: (None, None),
             rx: lane(&home.rx),
@@ -134,7 +147,7 @@ impl Engine {
         let (index, at) = (entry.index, entry.index as usize);
         if self.entries.len() <= at {
             self.entries.resize_with(at + 1, || None);
-            // Used when control's queue is full, which is no time to take memory.
+            // So that a report that waits allocates nothing.
             self.unreported.reserve(at + 1 - self.unreported.len().min(at + 1));
         }
         entry.session.set_echo_source(self.echo_source(&entry.key).is_some(), now);
@@ -198,9 +211,10 @@ impl Engine {
         if key.peer.is_ipv4() { self.echo_sources.0 } else { self.echo_sources.1 }
     }
 
-    /// The earliest time at which a session has something to do, or a report waits.
-    pub fn due(&self, now: u64) -> Option<u64> {
-        let retry = (!self.unreported.is_empty()).then_some(now + 1_000_000);
+    /// The earliest time at which a session has something to do, or a report that waits is tried
+    /// again.
+    pub fn due(&self) -> Option<u64> {
+        let retry = (!self.unreported.is_empty()).then_some(self.retry);
         self.timers.first().map(|(at, _)| at).into_iter().chain(retry).min()
     }
 
@@ -243,7 +257,7 @@ impl Engine {
         let key_changed = received.is_ok_and(|received| received.key_changed);
         entry.keys_changed += u32::from(key_changed);
         if key_changed || entry.session.state != before {
-            self.report(index);
+            self.report(index, now);
         }
         self.schedule(index);
         received.map(|Received { answer, .. }| answer).map_err(Miss::Refused)
@@ -257,8 +271,12 @@ impl Engine {
     }
 
     /// Does what is due of one session, and returns the session with the packet that it has to
-    /// send, if any. `None` if nothing is due.
-    pub fn step(&mut self, now: u64, random: u64) -> Option<(u32, Option<Sending>)> {
+    /// send, if any. `None` if nothing is due; only otherwise `random` is called.
+    pub fn step(
+        &mut self,
+        now: u64,
+        random: impl FnOnce() -> u64,
+    ) -> Option<(u32, Option<Sending>)> {
         let (at, index) = self.timers.first()?;
         if at > now {
             return None;
@@ -269,9 +287,9 @@ impl Engine {
         };
         let before = entry.session.state;
         entry.session.expire(now);
-        let sending = entry.session.next_packet(now, random);
+        let sending = entry.session.next_packet(now, random());
         if entry.session.state != before {
-            self.report(index);
+            self.report(index, now);
         }
         self.schedule(index);
         Some((index, sending))
@@ -284,30 +302,41 @@ impl Engine {
         Some((packet, entry))
     }
 
-    /// Tells control of a session's state. While the queue is full, later states replace it.
-    fn report(&mut self, index: u32) {
+    /// Reports a session's state to control. While the queue is full or the session has used up its
+    /// limit, the report waits: later states replace it.
+    fn report(&mut self, index: u32, now: u64) {
         let Some(entry) = self.entries.get_mut(index as usize).and_then(Option::as_deref_mut)
         else {
             return;
         };
-        if self.home.reports.push(entry.report()).is_ok() {
+        if entry.unreported {
+            return;
+        }
+        let may_report = !self.home.reports.is_full() && entry.reports.take(now, REPORTS);
+        if may_report && self.home.reports.push(entry.report()).is_ok() {
             self.signal.raise();
-        } else if !entry.unreported {
+        } else {
             entry.unreported = true;
+            if self.unreported.is_empty() {
+                self.retry = now + RETRY;
+            }
             self.unreported.push(index);
         }
     }
 
-    /// Reports again what didn't fit into control's queue.
-    pub fn retry(&mut self) {
-        while let Some(index) = self.unreported.pop() {
+    /// Tries to send reports that wait, once their time has come.
+    pub fn retry(&mut self, now: u64) {
+        if now < self.retry {
+            return;
+        }
+        // Reports that go on waiting are added behind those that are still to be tried.
+        for at in (0..self.unreported.len()).rev() {
+            let index = self.unreported.swap_remove(at);
             if let Some(entry) = self.get_mut(index) {
                 entry.unreported = false;
             }
-            self.report(index);
-            if self.unreported.last() == Some(&index) {
-                break;
-            }
+            self.report(index, now);
         }
+        self.retry = now + RETRY;
     }
 }

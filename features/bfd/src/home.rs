@@ -2,6 +2,7 @@
 //! State that control and the thread of the sessions share.
 
 use crate::packet::{Diag, State};
+use crate::peers::Peers;
 use crossbeam_queue::ArrayQueue;
 use graph::{Shared, Signal, SwIfIndex, ThreadIndex, World};
 use stats::Combined;
@@ -11,11 +12,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The thread that runs all sessions: it exists with any number of workers, and with workers it
-/// carries no other packets than those of the router's own.
+/// carries only packets that the router itself sends or receives.
 pub const THREAD: ThreadIndex = ThreadIndex(0);
 /// The name of the node that runs their timers.
 pub const NODE: &str = "bfd-process";
-/// Reports that wait for control. Sessions whose reports don't fit report later.
+/// Maximum number of reports that wait for control. A session whose report doesn't fit reports later.
 const REPORTS: usize = 4096;
 
 /// The interface and the addresses of a session.
@@ -47,7 +48,7 @@ pub struct Report {
     pub epoch: u32,
     /// The state.
     pub state: State,
-    /// The reason of the last change to a state below.
+    /// The reason of the last change to a lower state.
     pub diag: Diag,
     /// Delayed changes of the key that were completed.
     pub keys_changed: u32,
@@ -57,6 +58,8 @@ pub struct Report {
 pub struct Home {
     /// Changes of state for control.
     pub reports: ArrayQueue<Report>,
+    /// Admission of packets that other threads receive.
+    pub peers: Peers,
     /// Wakes control's process.
     pub signal: Signal,
     /// `/bfd/rx-session-counters`: packets and bytes by session.
@@ -76,6 +79,7 @@ impl Shared for Home {
         let counters = |name| world.stats.combined(name);
         Self {
             reports: ArrayQueue::new(REPORTS),
+            peers: Peers::default(),
             signal: world.processes.signal(),
             rx: counters("/bfd/rx-session-counters"),
             tx: counters("/bfd/tx-session-counters"),

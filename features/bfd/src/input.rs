@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `bfd-udp4-input`, `bfd-udp6-input`: control packets. The thread that receives a packet makes the
-//! checks that need no session, the thread of the sessions does the rest.
+//! checks that need no session, and hands over at most a number of packets per peer; the thread of
+//! the sessions does the rest.
 
 use crate::engine::{Engine, Miss};
 use crate::home::{SessionKey, THREAD};
 use crate::packet::{Control, MULTIHOP_PORT, PacketError};
+use crate::peers::Excluded;
 use crate::send::{Sender, TTL};
 use crate::session::Refusal;
 use buffer::{Buffer, Owned};
@@ -30,8 +32,7 @@ pub enum To {
     #[count]
     #[counter("none")]
     Good,
-    /// bad packet: it arrived by another interface than its session's, or at the port of the other
-    /// kind of sessions
+    /// bad packet: it arrived by another interface than its session's, or at another port
     #[drop]
     Bad,
     /// version
@@ -70,6 +71,9 @@ pub enum To {
     /// ttl
     #[drop]
     Ttl,
+    /// rate-limited: too many packets arrive with the addresses of one session
+    #[drop]
+    RateLimited,
 }
 
 impl From<NodeIndex> for To {
@@ -87,6 +91,15 @@ impl From<PacketError> for To {
             PacketError::Multipoint => Self::MultiPoint,
             PacketError::MyDisc => Self::MyDisc,
             PacketError::YourDisc => Self::YourDisc,
+        }
+    }
+}
+
+impl From<Excluded> for To {
+    fn from(excluded: Excluded) -> Self {
+        match excluded {
+            Excluded::Unknown => Self::NoSession,
+            Excluded::Flood => Self::RateLimited,
         }
     }
 }
@@ -166,7 +179,8 @@ impl<F: Ip> BfdInput<F> {
             return To::Ttl;
         }
         if cx.thread() != THREAD {
-            return To::Elsewhere;
+            let admitted = self.sender.home.peers.admit(&arrival.key, cx.now());
+            return admitted.map_or_else(To::from, |()| To::Elsewhere);
         }
         let Some(mut engine) = self.sender.engines.of(cx.thread(), cx.turn) else {
             return To::NoSession;

@@ -6,7 +6,7 @@ use cli::{Error, Result};
 use msg::retval;
 use std::collections::BTreeMap;
 
-/// A key in the use of a session.
+/// A session's use of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyUse {
     /// Number in the configuration.

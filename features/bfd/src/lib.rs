@@ -13,9 +13,9 @@
 //! machines and timers without a lock: whatever control does, such as to load a million routes,
 //! packets leave and are processed in time. `bfd-process` is woken by an alarm of the thread's loop
 //! (`Cx::tick_at`) at the earliest time of a heap of sessions. Packets that another thread receives
-//! are checked there and handed over. Control keeps the configuration, and learns of changes of
-//! state by a queue (`home::Report`); then it moves the traffic of routes, tells clients, and
-//! logs.
+//! are checked there and handed over, up to a rate per peer (`peers`). Control keeps the
+//! configuration, and gets changes of state from a queue (`home::Report`), up to a rate per session;
+//! then it moves the traffic of routes, publishes events, and logs.
 //!
 //! **Routes.** A session is a watcher of next hops (`paths`, `net::NextHops::set_unusable`): one
 //! store moves the traffic of any number of routes.
@@ -24,7 +24,7 @@
 //! poll sequences; none has a clock or a network, so that tests run thousands of them.
 //!
 //! Limits: no demand mode of our own (the peer's is respected); no simple passwords and no MD5;
-//! multihop sessions use the default tables; packets leave at most once in a millisecond.
+//! multihop sessions use the default tables; the shortest interval of packets is a millisecond.
 //!
 //! Tests: BIRD at the other end, of both versions and authenticated; two sessions back to back
 //! under loss, delay and random events; bytes of packets; 100,000 mutated packets.
@@ -45,6 +45,7 @@ mod keys;
 mod metrics;
 mod packet;
 mod paths;
+mod peers;
 mod poll;
 mod ports;
 mod process;
@@ -84,7 +85,9 @@ pub static PLUGIN: Plugin = Plugin {
     spec: &["RFC 5880", "RFC 5881", "RFC 5882", "RFC 5883"],
     limits: &[
         "16,384 sessions",
-        "A session sends at most one packet in a millisecond",
+        "Packets leave at intervals of a millisecond or more; polls are answered at once",
+        "A session that comes up changes to its configured interval without a poll sequence, as VPP's",
+        "Of a session that flaps, control gets 10 changes of state in a second",
         "No demand mode of our own, no simple passwords, no MD5",
         "Sessions over several hops in the default tables only",
         "bfd_udp_enable_multihop isn't saved: the saved line of such a session enables it",

@@ -63,7 +63,7 @@ impl fmt::Display for State {
     }
 }
 
-/// Diagnostic code: the reason of the last change to a state below (4.1).
+/// Diagnostic code: the reason of the last change to a lower state (4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Diag(pub u8);
 
@@ -136,7 +136,7 @@ pub struct Control {
     pub my_disc: u32,
     /// The receiver's discriminator; 0 if the sender doesn't know it.
     pub your_disc: u32,
-    /// Interval at which the sender would like to send.
+    /// Interval of the sender's packets, unless the receiver receives more slowly.
     pub desired_min_tx: u32,
     /// Least interval at which the sender can receive; 0 asks for silence.
     pub required_min_rx: u32,
@@ -164,7 +164,7 @@ pub enum PacketError {
 }
 
 impl PacketError {
-    /// For traces.
+    /// The fault in words, for traces.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Version => "version isn't 1",
@@ -186,7 +186,7 @@ impl Control {
     /// its bytes.
     ///
     /// # Errors
-    /// What the checks of 6.8.6 that need no session find.
+    /// A packet that fails a check of 6.8.6 which needs no session.
     pub fn read(payload: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         let Some(first) = payload.first() else { return Err(PacketError::Length) };
         if first >> 5 != 1 {
@@ -257,8 +257,7 @@ impl Control {
 }
 
 impl Section {
-    /// Reads a section of at least 2 bytes; absent fields are 0, and no section that short is
-    /// accepted.
+    /// Reads a section of at least 2 bytes. Absent fields are 0; `Auth::covers` refuses such a section.
     fn read(bytes: &[u8]) -> Self {
         let sequence = if bytes.len() >= 8 { u32_at(bytes, 4) } else { 0 };
         let key_id = bytes.get(2).copied().unwrap_or(0);

@@ -32,7 +32,7 @@ impl Paths {
             None => vec![NextHop::host(key.peer)],
             Some(sw_if) => {
                 let mut hops = vec![NextHop { sw_if, ip: key.peer }];
-                // All neighbours of such an interface are one.
+                // Routes over such an interface need name no next hop.
                 if world.get::<Interfaces>().is_point_to_point(sw_if) {
                     hops.push(NextHop::only_peer(sw_if, key.peer.is_ipv6()));
                 }
@@ -49,7 +49,7 @@ impl Paths {
         let multihop = hops.iter().any(|hop| *hop == NextHop::host(hop.ip));
         match state {
             State::Up => self.set(session, false),
-            // A peer that is heard again is no reason to stop sending to it.
+            // No change: the next hop is usable if the session is new, unusable if it went down.
             State::Init if multihop => Changes::new(),
             _ => self.set(session, true),
         }

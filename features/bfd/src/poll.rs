@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Poll sequences: they end when the peer has answered, and so knows new intervals (RFC 5880 6.5).
+//! Poll sequences: the peer's answer shows that it knows the new intervals (RFC 5880 6.5).
 
 /// The poll sequence of a session. Times are in nanoseconds of the instance's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,8 +13,8 @@ pub enum Poll {
         /// Intervals have changed again: another sequence follows.
         again: bool,
     },
-    /// Another one begins at this time. That is a round trip behind the end of the last one, so
-    /// that no late answer to the last one ends it.
+    /// Another sequence begins at this time, a round trip after the end of the last one: a late
+    /// answer to the last one must not end it.
     Queued(u64),
 }
 
@@ -44,7 +44,7 @@ impl Poll {
                 *self = Self::Queued(now + now.saturating_sub(since));
                 false
             }
-            // An answer that nobody has asked for.
+            // An answer without a poll.
             Self::Idle | Self::Queued(_) => false,
         }
     }
@@ -64,7 +64,7 @@ impl Poll {
         }
     }
 
-    /// For people.
+    /// The state in words.
     pub const fn text(&self) -> &'static str {
         match self {
             Self::Idle => "not needed",

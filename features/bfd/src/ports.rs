@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The UDP ports that are ours while there are sessions of a kind. Without sessions the datagrams
-//! are anybody's, such as a daemon's behind a mirror of the interface.
+//! The UDP ports of sessions, registered while there are sessions of one hop, or of several. Without
+//! sessions, datagrams to these ports may go to another program, such as a BFD daemon behind a
+//! mirror of the interface.
 
 use crate::echo::EchoInput;
 use crate::home::SessionKey;
@@ -12,7 +13,7 @@ use ip::{Ip, register_udp_port, unregister_udp_port};
 use msg::retval;
 use wire::{Ip4, Ip6};
 
-/// True where the ports of one hop, and of several, are ours.
+/// True for registered ports: those of one hop, those of several.
 #[derive(Default)]
 pub struct Ports([bool; 2]);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `bfd-process`: sends the packets of sessions and detects the silence of their peers, on the
-//! thread of the sessions. And the process of control, which reads the reports of that thread.
+//! thread of the sessions; and control's process, which takes the reports of that thread.
 
 use crate::control::Bfd;
 use crate::home::{Home, NODE, THREAD};
@@ -20,7 +20,7 @@ pub enum To {
     /// The next node of the peer's adjacency, or the lookup.
     #[dynamic]
     Onward(NodeIndex),
-    /// A packet that some other node has sent here; none does.
+    /// A packet of another node; none sends packets here.
     #[free]
     Unexpected,
 }
@@ -55,10 +55,9 @@ impl Node for BfdProcess {
         }
         let Some(mut engine) = self.0.engines.of(cx.thread(), cx.turn) else { return };
         let now = cx.now();
-        engine.retry();
+        engine.retry(now);
         for _ in 0..SESSIONS {
-            let random = cx.random();
-            let Some((index, sending)) = engine.step(now, random) else { break };
+            let Some((index, sending)) = engine.step(now, || cx.random()) else { break };
             match sending {
                 Some(Sending::Control) => {
                     self.0.control::<To, false>(&mut engine, index, false, cx);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Received packets: authentication, and what a session does with them (RFC 5880 6.7, 6.8.6).
+//! Received packets: authentication, then the session's state machine (RFC 5880 6.7, 6.8.6).
 
 use crate::auth::Auth;
 use crate::packet::Control;
@@ -55,7 +55,7 @@ impl Session {
             Proof::Sequence => Err(Refusal::Authentication),
             Proof::Bad => {
                 let next = self.next_auth.ok_or(Refusal::Authentication)?;
-                // The sequence numbers of another key are others.
+                // The new key has sequence numbers of its own.
                 self.rx_sequence = match self.proof_of_next(next, packet, bytes) {
                     true => None,
                     false => return Err(Refusal::Authentication),

@@ -178,7 +178,7 @@ impl Sender {
     /// Has the process called when the next session has something to do.
     pub fn arm<const TRACED: bool>(&self, engine: &Engine, cx: &mut Cx<'_, TRACED>) {
         if let Some(process) = self.process {
-            cx.tick_at(process, engine.due(cx.now()));
+            cx.tick_at(process, engine.due());
         }
     }
 }

@@ -17,11 +17,12 @@ const MICRO: u64 = 1000;
 /// Settings of an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Interval at which packets are sent if the peer takes them so fast.
+    /// Interval of our packets, unless the peer receives more slowly (`bfd.DesiredMinTxInterval`).
     pub desired_min_tx: u32,
     /// Least interval at which packets are received.
     pub required_min_rx: u32,
-    /// Number of packets that may be lost one behind the other.
+    /// Detection time multiplier in our packets: the peer takes the session down when as many packets
+    /// in a row are missing.
     pub detect_mult: u8,
 }
 
@@ -36,7 +37,7 @@ pub struct Remote {
     pub diag: Diag,
     /// Least interval at which it receives; 0 asks for silence.
     pub min_rx: u32,
-    /// Interval at which it would like to send.
+    /// Interval of its packets, unless we receive more slowly.
     pub desired_min_tx: u32,
     /// Least interval at which it sends echo packets back; 0 if it doesn't.
     pub min_echo_rx: u32,
@@ -88,14 +89,14 @@ pub struct Session {
     pub disc: u32,
     /// Our state.
     pub state: State,
-    /// Reason of the last change to a state below.
+    /// Reason of the last change to a lower state.
     pub diag: Diag,
     /// Variables that the peer reports.
     pub remote: Remote,
-    /// Least interval of the peer's packets by which its silence is detected: a lower one is in
-    /// force once the peer knows it.
+    /// Least interval of the peer's packets in the detection time. A lower one replaces it when the
+    /// poll sequence ends (6.8.3).
     pub rx_in_force: u32,
-    /// Interval of our packets: a longer one is in force once the peer knows it.
+    /// Interval of our packets. A longer one replaces it when the poll sequence ends (6.8.3).
     pub tx_in_force: u32,
     /// Poll sequences.
     pub poll: Poll,
@@ -109,7 +110,7 @@ pub struct Session {
     pub rx_sequence: Option<(u32, u64)>,
     /// Time of the last valid packet.
     pub heard: Option<u64>,
-    /// Time of the last periodic packet.
+    /// Time of the last packet, apart from answers to polls.
     pub sent: Option<u64>,
     /// Time of a packet that is sent because something has changed.
     urgent: Option<u64>,
@@ -128,7 +129,7 @@ impl Session {
             disc: 0,
             state: State::Down,
             diag: Diag::NONE,
-            // 6.8.1: 1 until the peer tells.
+            // 6.8.1: 1 until the first packet of the peer.
             min_rx: 1,
             desired_min_tx: 0,
             min_echo_rx: 0,
@@ -195,7 +196,7 @@ impl Session {
         u64::from(self.config.detect_mult) * u64::from(self.echo_interval()) * MICRO
     }
 
-    /// Takes the announced intervals into force.
+    /// Puts the announced intervals into force.
     pub(crate) fn put_in_force(&mut self) {
         (self.rx_in_force, self.tx_in_force) = (self.required_min_rx(), self.desired_min_tx());
     }
@@ -226,15 +227,17 @@ impl Session {
         }
     }
 
-    /// Changes the state. Except for new intervals, all that follows from it is here.
+    /// Changes the state: notes the reason, sends a packet soon, ends a poll, and puts the intervals
+    /// of the new state into force.
     pub(crate) fn enter(&mut self, state: State, diag: Diag, now: u64) {
         if self.state == state {
             return;
         }
         (self.state, self.diag) = (state, diag);
         // The peer learns of it between periodic packets (6.8.7), but no faster than it receives.
+        // A host on the link can change the state with each packet, hence the least interval.
         if self.remote.min_rx != 0 {
-            let gap = u64::from(self.remote.min_rx) * MICRO;
+            let gap = u64::from(self.remote.min_rx.max(FASTEST)) * MICRO;
             self.urgent = Some(self.sent.map_or(now, |sent| (sent + gap).max(now)));
         }
         if state < State::Init {
@@ -306,14 +309,13 @@ impl Session {
         self.echo.active.then(|| self.echo.sent.map_or(0, |sent| sent + interval))
     }
 
-    /// The time at which the peer's silence is detected. While we are held down, its packets are
-    /// discarded, and while a session is down, each end sends only once in a second (6.8.3).
+    /// The time at which the peer's silence is detected. While a session is down, each end sends only
+    /// once in a second (6.8.3).
     fn expiry(&self) -> Option<u64> {
         let heard = self.heard.filter(|_| self.remote.disc != 0)?;
         let slow = u64::from(self.remote.detect_mult) * u64::from(SLOW) * MICRO;
         let time = match self.state {
-            State::AdminDown => return None,
-            State::Down => self.detection_time().max(slow),
+            State::AdminDown | State::Down => self.detection_time().max(slow),
             State::Init | State::Up => self.detection_time(),
         };
         Some(heard + time + 1)
@@ -331,7 +333,8 @@ impl Session {
         all.into_iter().chain(sends).flatten().min()
     }
 
-    /// Does what is due but the sending of packets: detects silence, begins queued polls.
+    /// Detects silence and lost echo packets, and begins a queued poll. Packets that are due come
+    /// from [`Self::next_packet`].
     pub fn expire(&mut self, now: u64) {
         let past = |at: Option<u64>| at.is_some_and(|at| at <= now);
         if past(self.expiry()) {
@@ -379,7 +382,7 @@ impl Session {
         let mut packet = Control {
             diag: self.diag,
             state: self.state,
-            // Timers don't stop with the control thread (6.8.15).
+            // The control plane ends with this process, and so do the sessions (6.8.15).
             independent: false,
             detect_mult: self.config.detect_mult,
             my_disc: self.disc,
@@ -393,13 +396,13 @@ impl Session {
         let changed = self.last != Some(packet);
         self.last = Some(packet);
         if let Some(auth) = self.auth {
-            // The number of a keyed digest grows with what the packet says (6.7.4).
+            // Keyed: the number grows when the packet has other fields than the last one (6.7.4).
             if auth.kind == crate::auth::AuthType::Meticulous || changed {
                 self.tx_sequence = self.tx_sequence.wrapping_add(1);
             }
             packet.auth = Some(auth.section(self.tx_sequence));
         }
-        // A packet has one of both bits (6.5).
+        // A packet has at most one of both bits (6.5).
         packet.r#final = answer;
         packet.poll = !answer && self.poll.is_active();
         packet

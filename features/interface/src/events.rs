@@ -13,7 +13,7 @@ pub fn start(world: &World) {
         }
     });
     world.get::<NextHops>().subscribe(|world, hops, up| {
-        let state = if up { "is back" } else { "doesn't answer: routes avoid it while they have others" };
+        let state = if up { "is back" } else { "is down: routes avoid it" };
         for same in hops.chunk_by(|a, b| a.sw_if == b.sw_if) {
             let Some(first) = same.first() else { continue };
             let more = if same.len() > 1 { format!(" and {} more:", same.len() - 1) } else { String::new() };

@@ -67,37 +67,31 @@ msg::messages! {
 }
 
 fn cli_inband(_: &World, r: CliInband) -> Result<Box<dyn Pending<World, CliInbandReply>>> {
-    let mut runner = Runner::default();
     let text = crate::macros::expand(&r.cmd)
         .map_err(|(line, why)| Error::parse(format!("line {line}: {why}")));
     let mut text = text?.into_owned();
     ::cli::close_blocks(&mut text);
-    let is_line = text.trim_end().lines().count() == 1;
-    runner.script(SCRIPT, text, false);
-    Ok(Box::new(Inband { runner, said: Vec::new(), text: String::new(), wake: None, is_line }))
-}
-
-/// The name of scripts of `cli_inband` in errors.
-const SCRIPT: &str = "cli_inband";
-
-/// The text of an error of a single line without the place in the script: clients compare it with
-/// VPP's.
-fn without_place(text: &str) -> &str {
-    let place = text.strip_prefix(SCRIPT).and_then(|rest| rest.strip_prefix(":1:"));
-    let Some((column, why)) = place.and_then(|rest| rest.split_once(": ")) else { return text };
-    if column.bytes().all(|digit| digit.is_ascii_digit()) { why } else { text }
+    let mut request = Inband::default();
+    // The error of a single line doesn't name its place in a script: clients compare it with VPP's.
+    if text.trim().lines().count() == 1 {
+        request.line = Some(text);
+    } else {
+        request.runner.script("cli_inband", text, false);
+    }
+    Ok(Box::new(request))
 }
 
 /// Bytes of an answer: it is one message, which is held as a whole.
 const LONGEST: usize = 64 << 20;
 
+#[derive(Default)]
 struct Inband {
     runner: Runner,
+    /// The only line of the request, until it runs.
+    line: Option<String>,
     said: Vec<OutputPiece>,
     text: String,
     wake: Option<Duration>,
-    /// The script has one line only.
-    is_line: bool,
 }
 
 impl Pending<World, CliInbandReply> for Inband {
@@ -107,6 +101,9 @@ impl Pending<World, CliInbandReply> for Inband {
             return Some(Err(Error::failed("there are no commands yet")));
         };
         let now = Duration::from_nanos(world.clock.now());
+        if let Some(line) = self.line.take() {
+            self.runner.line(tree, world, line.trim(), false, &mut self.said);
+        }
         let done = self.runner.poll(tree, world, now, &mut self.said);
         for OutputPiece::Answer(text) | OutputPiece::Chunk(text) in self.said.drain(..) {
             self.text += &text;
@@ -122,8 +119,7 @@ impl Pending<World, CliInbandReply> for Inband {
         let mut reply = CliInbandReply { retval: 0, reply: std::mem::take(&mut self.text) };
         if let Err(error) = result {
             reply.retval = error.code();
-            let text = error.to_string();
-            reply.reply += if self.is_line { without_place(&text) } else { &text };
+            reply.reply += &error.brief();
         }
         Some(Ok(reply))
     }

@@ -8,8 +8,12 @@ use crate::threads::ThreadPlan;
 /// from now, or to none if that is 0.
 struct Alarmed(Arc<Calls>);
 
+/// Counts the ticks that every node gets once in a second.
+struct Other(Arc<Calls>);
+
+/// Calls of `Alarmed`, and of `Other`.
 #[derive(Default)]
-struct Calls(AtomicU32);
+struct Calls(AtomicU32, AtomicU32);
 
 impl Shared for Calls {
     fn make(_: &World) -> Self {
@@ -48,9 +52,29 @@ impl Node for Alarmed {
     }
 }
 
+impl Build for Other {
+    fn build(world: &World, _: ThreadIndex) -> Self {
+        Self(world.get())
+    }
+}
+
+impl Node for Other {
+    const NAME: &'static str = "without-alarm";
+    type Next = To;
+    type Trace = ();
+
+    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
+        To::Gone
+    }
+
+    fn tick(&mut self, _: &mut Cx<'_, false>) {
+        self.0.1.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 static ALARMED: &[&Plugin] = &[&Plugin {
     name: "alarmed",
-    nodes: &[NodeDef::of::<Alarmed>()],
+    nodes: &[NodeDef::of::<Alarmed>(), NodeDef::of::<Other>()],
     state: &[StateDef::of::<Calls>()],
     ..Plugin::EMPTY
 }];
@@ -85,7 +109,9 @@ fn a_thread_that_sleeps_is_woken_by_an_alarm() {
     let calls = world.get::<Calls>();
     let node = world.node("alarmed").expect("the node");
     let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
-    // One alarm behind the other: in the time of them all there are few ticks of other reasons.
+    // Each alarm follows the last one. A thread that slept through them would wake once in a second
+    // only, when both nodes are called.
+    let others = calls.1.load(Ordering::Relaxed);
     for _ in 0..20 {
         let before = calls.0.load(Ordering::Relaxed);
         world.on_thread(ThreadIndex(0), move |rt| {
@@ -96,6 +122,7 @@ fn a_thread_that_sleeps_is_woken_by_an_alarm() {
             std::thread::yield_now();
         }
     }
+    assert!(calls.1.load(Ordering::Relaxed) - others < 10);
     let slept = world.thread_list()[0].sleeps;
     assert!(slept > 0);
     drop(threads.stop(&world));

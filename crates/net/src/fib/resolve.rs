@@ -155,11 +155,10 @@ impl Inner {
                 way(adj, State::Attached(sw_if))
             }
             PathKind::Neighbor { sw_if, nexthop } => {
-                let hop = NextHop { sw_if, ip: nexthop };
-                now.hops.push(hop);
+                let down = depend(cx, NextHop { sw_if, ip: nexthop }, now);
                 only_peer(cx, link, sw_if, now)?;
                 up(sw_if)?;
-                let down = is_down(cx, hop)?;
+                let down = down?;
                 let adj =
                     adjacencies.neighbor_for(cx.world, link, sw_if, nexthop).map_err(unresolved)?;
                 Ok(PathAdjacency { adj, state: State::Usable, down })
@@ -185,9 +184,7 @@ impl Inner {
             }
             PathKind::Recursive { table, nexthop } => {
                 if table == TableIndex::DEFAULT {
-                    let host = NextHop::host(nexthop);
-                    now.hops.push(host);
-                    is_down(cx, host)?;
+                    depend(cx, NextHop::host(nexthop), now)?;
                 }
                 let table = TableRef::of_address(table, nexthop);
                 let (route, covering) = self
@@ -200,9 +197,7 @@ impl Inner {
                 }
                 let (adj, down) = match state {
                     State::Attached(sw_if) => {
-                        let hop = NextHop { sw_if, ip: nexthop };
-                        now.hops.push(hop);
-                        let down = is_down(cx, hop)?;
+                        let down = depend(cx, NextHop { sw_if, ip: nexthop }, now)?;
                         let adj = adjacencies
                             .neighbor_for(cx.world, link, sw_if, nexthop)
                             .map_err(unresolved)?;
@@ -295,11 +290,13 @@ impl Inner {
     }
 }
 
-/// Returns true for a next hop that is used only if there is no other.
+/// Resolves the list again when the next hop changes. Returns true if the next hop is down: it is
+/// used only if there is no other.
 ///
 /// # Errors
-/// One that isn't used at all.
-fn is_down(cx: &Cx<'_>, hop: NextHop) -> Result<bool, PathState> {
+/// The next hop is unusable.
+fn depend(cx: &Cx<'_>, hop: NextHop, now: &mut Resolved) -> Result<bool, PathState> {
+    now.hops.push(hop);
     match cx.nexthops.state(hop) {
         HopState::Up => Ok(false),
         HopState::Down => Ok(true),
@@ -307,10 +304,10 @@ fn is_down(cx: &Cx<'_>, hop: NextHop) -> Result<bool, PathState> {
     }
 }
 
-/// Notes the peer of an interface that has only one as a next hop.
+/// As [`depend`], for the peer of an interface that has only one.
 ///
 /// # Errors
-/// The peer isn't used.
+/// The peer is unusable.
 fn only_peer(
     cx: &Cx<'_>,
     link: Link,
@@ -318,9 +315,7 @@ fn only_peer(
     now: &mut Resolved,
 ) -> Result<(), PathState> {
     if cx.interfaces.is_point_to_point(sw_if) {
-        let peer = NextHop::only_peer(sw_if, link == Link::IP6);
-        now.hops.push(peer);
-        is_down(cx, peer)?;
+        depend(cx, NextHop::only_peer(sw_if, link == Link::IP6), now)?;
     }
     Ok(())
 }

@@ -153,7 +153,35 @@ fn each_bad_packet_has_its_counter() {
     }
 }
 
-/// Without sessions the datagrams are anybody's.
+/// A host on the link can change the state of a session with each packet: control and the peer see a
+/// few of the changes, and the last one.
+#[suite::test]
+fn a_session_that_flaps_is_reported_up_to_a_rate() {
+    let mut rig = rig(1);
+    add(&mut rig, false, 0, "");
+    pass(&mut rig, 2);
+    let disc = find(&rig, false, State::Down).my_disc;
+    let flap = |state| {
+        let control = Control { required_min_rx: 1, ..packet(state, disc) };
+        frame(false, 0, &control)
+    };
+    let (up, down) = (flap(State::Init), flap(State::AdminDown));
+    let downs = |rig: &Rig| rig.world().stats.simple("/net/nexthop/down").sum(rig.ports[0].at());
+    assert_eq!(downs(&rig), 1, "a new session is down");
+    for _ in 0..500 {
+        rig.receive_all(0, std::slice::from_ref(&up));
+        rig.receive_all(0, std::slice::from_ref(&down));
+    }
+    assert_eq!(rig.count("bfd-udp4-input", "none"), 1000);
+    assert_eq!(downs(&rig), 17, "a burst of 32 reports");
+    assert!(controls(&rig, false).len() <= 1, "no time has passed");
+    rig.receive_all(0, &[up]);
+    assert_eq!(state(&rig, false, 0), State::Down);
+    pass(&mut rig, 110);
+    assert_eq!((state(&rig, false, 0), downs(&rig)), (State::Up, 17));
+}
+
+/// Without sessions another program may have the ports.
 #[suite::test]
 fn ports_are_taken_for_sessions_only() {
     let mut rig = rig(1);
@@ -384,4 +412,26 @@ fn a_thousand_sessions_need_no_control() {
     assert!((39 * SESSIONS..=54 * SESSIONS).contains(&sent), "{sent}");
     rig.bench.settle();
     assert_eq!(is_up(&rig), SESSIONS as usize, "without one flap");
+}
+
+/// An address with the last bit flipped that this router has is no source of echo packets.
+#[suite::test]
+fn an_echo_source_is_no_address_of_the_router() {
+    let mut rig = rig(1);
+    rig.cli("create loopback interface");
+    rig.cli("set interface state loop0 up");
+    rig.cli("bfd udp echo-source set interface loop0");
+    for (address, source) in [
+        ("10.9.0.2/24", "10.9.0.3"),
+        ("10.9.0.3/24", "none"),
+        ("10.10.0.5/31", "10.10.0.4"),
+        ("2001:db8:9::2/64", "2001:db8:9::3"),
+        ("2001:db8:9::3/64", "none"),
+    ] {
+        rig.cli(&format!("set interface ip address loop0 {address}"));
+        let version = if address.contains(':') { 6 } else { 4 };
+        let expected = format!("IPv{version} address usable as echo source: {source}\n");
+        let shown = rig.cli("show bfd echo-source");
+        assert!(shown.contains(&expected), "{address}: {shown}");
+    }
 }

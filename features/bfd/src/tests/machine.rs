@@ -193,6 +193,28 @@ fn a_silent_peer_is_detected_within_the_detection_time() {
     assert_eq!(link.states(), [State::Up; 2]);
 }
 
+/// RFC 5880 6.8.1: the peer's discriminator is 0 after a detection time without packets.
+#[suite::test]
+fn a_silent_peer_is_forgotten_while_the_session_is_down() {
+    for state in [State::AdminDown, State::Down] {
+        let mut session = Session::new(settings(50_000, 50_000, 3), false, 1, None, 0);
+        session.enter(state, Diag::NONE, 0);
+        let packet = Control {
+            state: State::AdminDown,
+            my_disc: 2,
+            your_disc: 1,
+            detect_mult: 3,
+            ..Control::default()
+        };
+        assert_eq!(session.take(&packet, MS).is_err(), state == State::AdminDown);
+        let end = MS + 3 * u64::from(SLOW) * 1000;
+        for (now, disc) in [(end, 2), (end + 1, 0)] {
+            session.expire(now);
+            assert_eq!((session.state, session.control(false).your_disc), (state, disc), "{now}");
+        }
+    }
+}
+
 #[suite::test]
 fn intervals_change_by_polls() {
     let start = settings(100_000, 100_000, 3);
@@ -226,7 +248,7 @@ fn intervals_change_by_polls() {
     assert_eq!(seen, ["in progress, another one queued", "queued", "in progress", "not needed"]);
     assert_eq!(in_force(&link), (60_000, 300_000));
     assert_eq!(link.states(), [State::Up; 2]);
-    assert_eq!(link.changes.len(), 4.min(link.changes.len()), "it never went down");
+    assert!(link.changes.len() <= 4, "it never went down: {:?}", link.changes);
 }
 
 #[suite::test]

@@ -234,3 +234,33 @@ fn an_unusable_next_hop_is_never_used() {
     hops.set_unusable(world, &host, "bfd", false);
     assert_eq!(r.takers("40.0.0.1"), [2]);
 }
+
+/// Subscribers and counters know up and down only, of neighbours: a report that a next hop is
+/// unusable as well is no second change.
+#[suite::test]
+fn subscribers_learn_of_each_change_once() {
+    let r = rig();
+    let world = &r.bench.world;
+    let hops = world.get::<NextHops>();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = seen.clone();
+    hops.subscribe(move |_, hops, up| {
+        log.lock().expect("no panic inside").push((hops.to_vec(), up))
+    });
+    let seen = || std::mem::take(&mut *seen.lock().expect("no panic inside"));
+    let (a, peer) = (r.hop(0), NextHop::only_peer(r.ifs[0], false));
+    r.route("20.0.0.0/8", &[r.via(0, 1, 0)]);
+    let lost = || ends(&r.bench, TableIndex::DEFAULT, ip(FAR)) == BTreeSet::from([End::Unreach]);
+    r.say(&[0], false);
+    assert_eq!((seen(), lost()), (vec![(vec![a], false)], false));
+    hops.set_unusable(world, &[a, peer], "bfd", true);
+    assert_eq!((seen(), lost()), (vec![], true));
+    let listed: Vec<_> = hops.list().into_iter().map(|(hop, _)| hop).collect();
+    assert_eq!(listed, [a], "the only peer of an interface is no neighbour");
+    hops.set_unusable(world, &[a, peer], "bfd", false);
+    assert_eq!((seen(), lost()), (vec![], false));
+    r.say(&[0], true);
+    assert_eq!((seen(), lost()), (vec![(vec![a], true)], false));
+    let counted = |name| world.stats.simple(name).sum(a.sw_if.at());
+    assert_eq!([counted("/net/nexthop/down"), counted("/net/nexthop/up")], [1, 1]);
+}
