@@ -89,12 +89,12 @@ pub const fn to_code(value: u32) -> u8 {
 pub struct IgmpMessage {
     /// Message type.
     pub kind: u8,
-    /// Query: within what time an answer is wanted, as a code in tenths of a second; 0 in a query
-    /// of version 1.
+    /// Query: time within which hosts respond, as a code in tenths of a second; 0 in a query of
+    /// version 1.
     pub max_response: u8,
     /// Checksum.
     pub checksum: U16,
-    /// The group in question; zero in a query for all.
+    /// The group; zero in a general query.
     pub group: [u8; 4],
 }
 
@@ -104,7 +104,7 @@ impl IgmpMessage {
         IgmpType(self.kind)
     }
 
-    /// The group in question.
+    /// The group.
     pub fn group(&self) -> Ipv4Addr {
         self.group.into()
     }
@@ -131,7 +131,7 @@ pub struct IgmpQuery<'a> {
     pub message: &'a IgmpMessage,
     /// The part of version 3.
     pub tail: Option<&'a Igmp3QueryTail>,
-    /// The sources in question; none for all.
+    /// The sources that the query is about; none for all.
     pub sources: &'a [[u8; 4]],
 }
 

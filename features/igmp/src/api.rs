@@ -109,14 +109,19 @@ fn listen(w: &World, r: IgmpListen) -> Result<()> {
     w.get::<Igmp>().listen(w, sw_if, Ipv4Addr::from(group.gaddr.0), filter)
 }
 
-fn dump(w: &World, r: IgmpDump) -> Result<Vec<IgmpDetails>> {
-    let only = r.sw_if_index.existing_or_all(w)?;
-    let details = |(sw_if, group, source): (SwIfIndex, Ipv4Addr, Ipv4Addr)| IgmpDetails {
+fn dump(w: &World, r: IgmpDump) -> Result<impl Iterator<Item = IgmpDetails> + use<>> {
+    let igmp = w.get::<Igmp>();
+    let interfaces =
+        r.sw_if_index.existing_or_all(w)?.map_or_else(|| igmp.interfaces(), |i| vec![i]);
+    let details = |sw_if: SwIfIndex, (group, source): (Ipv4Addr, Ipv4Addr)| IgmpDetails {
         sw_if_index: sw_if.into(),
         saddr: Ip4Address(source.octets()),
         gaddr: Ip4Address(group.octets()),
     };
-    Ok(w.get::<Igmp>().list(only).into_iter().map(details).collect())
+    // Interface by interface, as the client reads.
+    Ok(interfaces.into_iter().flat_map(move |sw_if| {
+        igmp.list(sw_if).into_iter().map(move |entry| details(sw_if, entry))
+    }))
 }
 
 fn set_range(w: &World, r: IgmpGroupPrefixSet) -> Result<()> {

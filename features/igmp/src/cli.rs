@@ -4,7 +4,7 @@
 use crate::control::Igmp;
 use crate::filter::Filter;
 use crate::ranges::{RangeKind, assigned};
-use crate::table::{Link, Mode, Timers};
+use crate::table::{Link, Mode, Proxy, Timers};
 use cli::{Command, Matches, Output, Result, Writer};
 use graph::{Phase, RunningConfig, Script, SwIfIndex, World};
 use net::Interfaces;
@@ -89,33 +89,32 @@ fn listen(w: &World, m: &Matches) -> Result<()> {
 
 /// An interface, as it is shown.
 struct Shown {
-    sw_if: SwIfIndex,
     mode: Mode,
     groups: Vec<(Ipv4Addr, Filter)>,
+    /// The tables of its proxies, each with true for the upstream interface.
     proxies: Vec<(u32, bool)>,
 }
 
-fn shown(igmp: &Igmp) -> Vec<Shown> {
+fn shown(igmp: &Igmp, sw_if: SwIfIndex) -> Option<Shown> {
     let table = igmp.table();
-    let one = |(sw_if, link): (&SwIfIndex, &Link)| {
-        let of_host = link.host.groups().map(|(group, filter)| (group, filter.clone()));
-        let role = |(vrf, proxy): (&u32, &crate::table::Proxy)| {
-            let is_upstream = proxy.upstream == *sw_if;
-            (is_upstream || proxy.downstream.contains(sw_if)).then_some((*vrf, is_upstream))
-        };
-        Shown {
-            sw_if: *sw_if,
-            mode: link.mode,
-            groups: of_host.chain(link.router.groups()).collect(),
-            proxies: table.proxies.iter().filter_map(role).collect(),
-        }
+    let link = table.links.get(&sw_if)?;
+    let of_host = link.host.groups().map(|(group, filter)| (group, filter.clone()));
+    let role = |(vrf, proxy): (&u32, &Proxy)| {
+        let is_upstream = proxy.upstream == sw_if;
+        (is_upstream || proxy.downstream.contains(&sw_if)).then_some((*vrf, is_upstream))
     };
-    table.links.iter().map(one).collect()
+    Some(Shown {
+        mode: link.mode,
+        groups: of_host.chain(link.router.groups()).collect(),
+        proxies: table.proxies.iter().filter_map(role).collect(),
+    })
 }
 
 fn show(w: &World, _: &Matches) -> Result<Output> {
-    Ok(Output::list(shown(&w.get::<Igmp>()), |w: &World, link: Shown, out: &mut Writer| {
-        let name = w.get::<Interfaces>().name(link.sw_if);
+    let igmp = w.get::<Igmp>();
+    Ok(Output::list(igmp.interfaces(), move |w: &World, sw_if, out: &mut Writer| {
+        let Some(link) = shown(&igmp, sw_if) else { return Ok(()) };
+        let name = w.get::<Interfaces>().name(sw_if);
         let end = |upstream: bool| if upstream { "upstream" } else { "downstream" };
         out.text(|text| {
             writeln!(text, "interface: {name} mode: {}", link.mode.word())?;
@@ -140,7 +139,7 @@ fn show(w: &World, _: &Matches) -> Result<Output> {
                 link.proxies.iter().map(|(vrf, up)| (vrf.to_string(), end(*up))).collect();
             json!({
                 "interface": name,
-                "sw_if_index": link.sw_if.0,
+                "sw_if_index": sw_if.0,
                 "mode": link.mode.word(),
                 "proxies": proxies,
                 "groups": groups,
@@ -214,7 +213,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let line = |word| range_line(&assigned(), word);
         config.push(Phase::SETTINGS, line("asm"), line("ssm"));
     }
-    // A range within another one behind it.
+    // A range follows those that contain it.
     let mut ranges: Vec<_> =
         ranges.into_iter().filter(|r| *r != (assigned(), RangeKind::Ssm)).collect();
     ranges.sort_by_key(|(range, _)| range.len());

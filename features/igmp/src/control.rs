@@ -10,14 +10,14 @@ use crate::table::{Link, Mode, Table, Timers};
 use cli::{Error, Result};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use msg::retval;
-use net::Interfaces;
+use net::{DeletedTable, Interfaces};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Mailbox, Slots, Turn};
-use wire::Ip4Prefix;
+use wire::{Ip4, Ip4Prefix};
 
 /// Messages of one interface that wait for control at most.
 pub const WAITING: usize = 16;
@@ -51,10 +51,19 @@ impl Shared for Igmp {
         if let Some(sw_if) = deleted.of::<SwIfIndex>() {
             self.remove(world, *sw_if);
         }
+        if let Some(table) = deleted.of::<DeletedTable<Ip4>>() {
+            // The table has taken its routes along.
+            let mut inner = self.table();
+            inner.installed.retain(|(index, _), _| *index != table.index);
+            inner.delivering.remove(&table.index);
+            drop(inner);
+            table.id.iter().for_each(|vrf| self.delete_proxy(world, *vrf));
+        }
     }
 }
 
-fn error(retval: retval::Retval, text: impl Into<String>) -> Error {
+/// An error with this return value.
+pub fn error(retval: retval::Retval, text: impl Into<String>) -> Error {
     Error::failed(text).retval(retval)
 }
 
@@ -103,6 +112,7 @@ impl Igmp {
                 router: Router::default(),
                 next_query: world.clock.now(),
                 other_querier: None,
+                refused: 0,
                 received,
             };
             table.links.insert(sw_if, link);
@@ -113,8 +123,8 @@ impl Igmp {
         Ok(())
     }
 
-    /// Disables IGMP on an interface: a host leaves its groups, and what is known of a router's
-    /// hosts is forgotten.
+    /// Disables IGMP on an interface: a host leaves its groups, and a router forgets those of its
+    /// hosts.
     ///
     /// # Errors
     /// An interface that isn't there (−2), has no IGMP (−1) or another mode (−71).
@@ -258,14 +268,14 @@ impl Igmp {
         Ok(())
     }
 
-    /// The groups and sources of an interface or of all: interface, group, source.
-    pub fn list(&self, only: Option<SwIfIndex>) -> Vec<(SwIfIndex, Ipv4Addr, Ipv4Addr)> {
-        let table = self.table();
-        let links = table.links.iter().filter(|(sw_if, _)| only.is_none_or(|only| only == **sw_if));
-        let listed = links.flat_map(|(sw_if, link)| {
-            link.listed().into_iter().map(|(group, source)| (*sw_if, group, source))
-        });
-        listed.collect()
+    /// The interfaces with IGMP.
+    pub fn interfaces(&self) -> Vec<SwIfIndex> {
+        self.table().links.keys().copied().collect()
+    }
+
+    /// The groups and sources of an interface.
+    pub fn list(&self, sw_if: SwIfIndex) -> Vec<(Ipv4Addr, Ipv4Addr)> {
+        self.table().links.get(&sw_if).map_or_else(Vec::new, Link::listed)
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Filters: the sources of a group that somebody listens to (RFC 3376 3).
+//! Filters: the sources of a group that are listened to (RFC 3376 3).
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -7,7 +7,8 @@ use std::net::Ipv4Addr;
 /// The sources of a group.
 pub type Sources = BTreeSet<Ipv4Addr>;
 
-/// The sources that somebody listens to: these, or all but these. The default listens to none.
+/// The sources of a group that are listened to: named ones, or all but named ones. The default is
+/// none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
     /// True for all sources but [`Self::sources`].
@@ -27,17 +28,17 @@ impl Filter {
         Self { exclude: true, sources: sources.into_iter().collect() }
     }
 
-    /// Returns true if it listens to nobody.
+    /// Returns true for a filter of no source.
     pub fn is_empty(&self) -> bool {
         !self.exclude && self.sources.is_empty()
     }
 
-    /// Returns true if it listens to a source.
+    /// Returns true for a source that is listened to.
     pub fn wants(&self, source: Ipv4Addr) -> bool {
         self.sources.contains(&source) != self.exclude
     }
 
-    /// The filter that listens to all sources that either does (RFC 3376 3.2).
+    /// The filter of all sources that either filter listens to (RFC 3376 3.2).
     pub fn merge(&self, other: &Self) -> Self {
         let (a, b) = (&self.sources, &other.sources);
         let (exclude, sources) = match (self.exclude, other.exclude) {

@@ -3,10 +3,11 @@
 
 use crate::control::Igmp;
 use crate::filter::{Filter, Sources};
+use crate::table::Routes;
 use graph::{SwIfIndex, World};
 use net::mfib::{Change, EntryFlags, Group, ItfFlags, Mpath, MpathKind, from};
-use net::{Addresses, Fib, Mfib, Source, TableIndex};
-use std::collections::{BTreeMap, BTreeSet};
+use net::{Addresses, Fib, Mfib, Source};
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use wire::igmp::{ALL_HOSTS, ALL_IGMP3_ROUTERS};
 use wire::{Ip4, Prefix};
@@ -25,13 +26,9 @@ fn group_of(group: Ipv4Addr, source: Option<Ipv4Addr>) -> Group<Ipv4Addr> {
 /// The routes of a group: packets are accepted from the upstream interface, and forwarded to the
 /// downstream interfaces that listen to their source (RFC 3376 6.3). A source that some interface
 /// names has a route of its own.
-fn routes(
-    group: Ipv4Addr,
-    upstream: SwIfIndex,
-    filters: &[(SwIfIndex, Filter)],
-) -> BTreeMap<Group<Ipv4Addr>, Vec<Mpath>> {
+fn routes(group: Ipv4Addr, upstream: SwIfIndex, filters: &[(SwIfIndex, Filter)]) -> Routes {
     if filters.is_empty() {
-        return BTreeMap::new();
+        return Routes::new();
     }
     let named: Sources = filters.iter().flat_map(|(_, f)| f.sources.iter().copied()).collect();
     let sources = std::iter::once(None).chain(named.into_iter().map(Some));
@@ -59,14 +56,7 @@ impl Igmp {
         let Ok(table) = world.get::<Fib<Ip4>>().find_table(vrf) else { return };
         let mfib = world.get::<Mfib<Ip4>>();
         let wanted = routes(group, upstream, filters);
-        let old: Vec<_> = {
-            let all = self.table();
-            let of_group = |((index, at), _): &(&(TableIndex, Group<Ipv4Addr>), &Vec<Mpath>)| {
-                *index == table && at.addr == group
-            };
-            let old = all.installed.iter().filter(of_group);
-            old.map(|((_, at), paths)| (*at, paths.clone())).collect()
-        };
+        let old = self.table().installed.remove(&(table, group)).unwrap_or_default();
         for (at, paths) in &old {
             let new = wanted.get(at).map_or(&[][..], Vec::as_slice);
             let gone: Vec<_> = paths
@@ -78,19 +68,22 @@ impl Igmp {
             if !gone.is_empty() {
                 _ = mfib.remove(world, table, *at, Source::Plugin, &gone);
             }
-            if new.is_empty() {
-                self.table().installed.remove(&(table, *at));
-            }
         }
+        let mut installed = Routes::new();
         for (at, paths) in wanted {
-            if old.iter().any(|(known, same)| *known == at && *same == paths) {
-                continue;
+            let known = old.get(&at);
+            if known != Some(&paths) {
+                let change = Change { flags: None, rpf_id: None, paths: &paths };
+                if let Err(e) = mfib.update(world, table, at, Source::Plugin, change) {
+                    log::warn!("igmp: no multicast route {at} in table {vrf}: {e}");
+                    installed.extend(known.map(|paths| (at, paths.clone())));
+                    continue;
+                }
             }
-            let change = Change { flags: None, rpf_id: None, paths: &paths };
-            match mfib.update(world, table, at, Source::Plugin, change) {
-                Ok(_) => _ = self.table().installed.insert((table, at), paths),
-                Err(e) => log::warn!("igmp: no multicast route {at} in table {vrf}: {e}"),
-            }
+            installed.insert(at, paths);
+        }
+        if !installed.is_empty() {
+            self.table().installed.insert((table, group), installed);
         }
     }
 

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use wire::igmp::Igmp3Record as Kind;
 
+/// Maximum number of sources that an answer is about: queries for more of a group are answered as
+/// one for all of its sources (RFC 3376 5.2).
+const MAX_ASKED: usize = 1024;
+
 /// A record of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
@@ -107,11 +111,14 @@ impl Host {
         match self.answers.get_mut(&group) {
             None => _ = self.answers.insert(group, Answer { due, sources }),
             Some(answer) => {
-                // Either is for all sources, or both are for some.
+                // An answer for all sources covers one for named sources.
                 if sources.is_empty() || answer.sources.is_empty() {
                     answer.sources.clear();
                 } else {
                     answer.sources.extend(sources);
+                }
+                if answer.sources.len() > MAX_ASKED {
+                    answer.sources.clear();
                 }
                 answer.due = answer.due.min(due);
             }

@@ -33,9 +33,9 @@ fn frame(from: From, dst: Ipv4Addr, mut message: Vec<u8>) -> Vec<u8> {
     [ethernet.as_bytes(), &header, &message].concat()
 }
 
-/// Reports of these records, each no longer than the MTU (RFC 3376 4.2.16). Sources that don't fit
-/// beside others are split over records; those of a record that excludes can't be, so what doesn't
-/// fit into a packet is left out.
+/// Reports of these records, each no longer than the MTU (RFC 3376 4.2.16). A record with too many
+/// sources for a packet is split into several, unless it excludes its sources: that can't be split,
+/// and loses the sources without room.
 pub fn reports(from: From, mtu: u16, records: &[Record]) -> Vec<Vec<u8>> {
     let room = usize::from(mtu).saturating_sub(REPORT).max(RECORD + SOURCE);
     let most = (room - RECORD) / SOURCE;

@@ -10,7 +10,7 @@ use crate::packet::{self, From, Numbers};
 use crate::router::Query;
 use crate::table::{Link, Mode, Table, Timers};
 use graph::{Process, Sleep, SwIfIndex, Wake, World};
-use net::{Addresses, IfEvent, Interface, Interfaces, MtuKind, transmit};
+use net::{Addresses, IfEvent, IfKind, Interface, Interfaces, MtuKind, transmit};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -73,32 +73,34 @@ impl Link {
     ) -> Vec<Query> {
         let (timers, is_ssm) = table;
         let excludes = matches!(kind, Igmp3Record::IS_EXCLUDE | Igmp3Record::TO_EXCLUDE);
-        // RFC 4604 2.2.1: who wants all sources of such a group isn't heard.
+        // A record for all sources of a source-specific group is ignored (RFC 4604 2.2.1).
         if !group.is_multicast() || is_ssm && excludes {
             return Vec::new();
         }
-        let before = self.router.listed(group);
-        let ask = self.router.record(now, (kind, group), sources, timers.times());
-        changed.entry(group).or_insert(before);
+        changed.entry(group).or_insert_with(|| self.router.listed(group));
+        let Some(ask) = self.router.record(now, (kind, group), sources, timers.times()) else {
+            self.refused += 1;
+            return Vec::new();
+        };
         // Only the querier asks (6.6.2).
         match self.other_querier.is_some_and(|until| until > now) {
             true => Vec::new(),
-            false => ask.unwrap_or_default(),
+            false => ask,
         }
     }
 }
 
-/// Adds changes behind others.
+/// Adds changes to earlier ones.
 fn note(more: Vec<(Ipv4Addr, Sources)>, changed: &mut Changed) {
     for (group, before) in more {
         changed.entry(group).or_insert(before);
     }
 }
 
-/// The interface and our end of it, if it can send.
+/// The interface and our end of it, if it can send Ethernet frames.
 fn sender(world: &World, sw_if: SwIfIndex) -> Option<(Interface, From, u16)> {
     let interface = world.get::<Interfaces>().get(sw_if).ok()?;
-    if !interface.admin_up || !interface.link_up {
+    if interface.kind != IfKind::Ethernet || !interface.admin_up || !interface.link_up {
         return None;
     }
     let address = world.get::<Addresses<Ip4>>().usable(sw_if).first().map(|prefix| prefix.addr());
@@ -108,7 +110,8 @@ fn sender(world: &World, sw_if: SwIfIndex) -> Option<(Interface, From, u16)> {
 }
 
 impl Igmp {
-    /// An interface is up: a host reports everything, and a router asks at once.
+    /// Starts anew on an interface that has come up: a host reports all groups, and a router
+    /// queries at once.
     fn announce(&self, world: &World, sw_if: SwIfIndex) {
         let now = world.clock.now();
         if let Some(link) = self.table().links.get_mut(&sw_if) {
@@ -118,10 +121,17 @@ impl Igmp {
         }
     }
 
-    /// Does everything that is due. Returns the time of the next run.
+    /// Reads received messages, and does everything that is due. Returns the time of the next run.
     pub fn run(&self, world: &World) -> Option<u64> {
-        let all: Vec<_> = self.table().links.keys().copied().collect();
-        for sw_if in all {
+        let now = world.clock.now();
+        let has_work =
+            |link: &Link| !link.received.is_empty() || link.due().is_some_and(|due| due <= now);
+        let busy: Vec<_> = {
+            let table = self.table();
+            let links = table.links.iter().filter(|(_, link)| has_work(link));
+            links.map(|(sw_if, _)| *sw_if).collect()
+        };
+        for sw_if in busy {
             let (changed, frames) = self.step(world, sw_if);
             if let Some((interface, ..)) = sender(world, sw_if).filter(|_| !frames.is_empty()) {
                 transmit(world, &interface, frames, &world.stats.simple("/net/igmp/tx/no-buffers"));
@@ -149,8 +159,13 @@ impl Igmp {
             let more = self.read(link, now, &message, own, timers, &is_ssm, &mut changed);
             ask.extend(more);
         }
+        let refused = std::mem::take(&mut link.refused);
+        if refused > 0 {
+            let counter = world.stats.simple("/net/igmp/rx/no-room");
+            counter.control().add(sw_if.0 as usize, refused);
+        }
         let Some((_, from, mtu)) = sender else {
-            // Nothing is sent that nobody hears, but times go on.
+            // Nothing can be sent, but timers go on.
             note(link.router.expire(now), &mut changed);
             link.next_query = link.next_query.max(now + u64::from(timers.query) * SECOND);
             _ = link.host.take_changes(now, REPORT);
@@ -170,16 +185,16 @@ impl Igmp {
                 let is_querier = link.other_querier.is_none_or(|until| until <= now);
                 let repeats = link.router.take_repeats(now, timers.times().leave);
                 ask.extend(repeats.into_iter().filter(|_| is_querier));
-                let response = RESPONSE.min(10 * timers.leave);
+                let response = RESPONSE.min(timers.leave.saturating_mul(10));
                 let numbers = Numbers { response, interval: timers.query };
                 for query in &ask {
                     frames.extend(packet::queries(from, mtu, numbers, Some(query)));
                 }
                 if link.next_query <= now {
                     link.next_query = now + u64::from(timers.query) * SECOND;
-                    // A query has a source, by which routers choose one of them.
+                    // Routers elect the querier by the source address of queries.
                     if is_querier && !from.ip.is_unspecified() {
-                        let response = RESPONSE.min(10 * timers.query);
+                        let response = RESPONSE.min(timers.query.saturating_mul(10));
                         let numbers = Numbers { response, ..numbers };
                         frames.extend(packet::queries(from, mtu, numbers, None));
                     }
@@ -189,7 +204,7 @@ impl Igmp {
         (changed, frames)
     }
 
-    /// Groups in an answer to a general query.
+    /// The records of an answer to a general query, in VPP's order if VPP is followed.
     fn in_order(&self, mut records: Vec<Record>) -> Vec<Record> {
         if self.compat {
             records.sort_by_key(|record| order::bucket(record.group));
@@ -243,8 +258,8 @@ impl Igmp {
         }
     }
 
-    /// A router has asked: the answer is delayed at random, so that hosts don't answer at once. VPP
-    /// uses a tenth of the time.
+    /// Schedules the answer to a router's query, after a random time, so that hosts don't answer all
+    /// at once. VPP uses a tenth of the time.
     fn asked(&self, link: &mut Link, now: u64, query: &IgmpQuery<'_>) {
         let code = query.message.max_response;
         // Version 1 knows no time: 10 s; version 2 no codes (RFC 3376 4.1.1, 7.2.1).
@@ -258,7 +273,8 @@ impl Igmp {
     }
 }
 
-/// Another router asks: of two, the one with the lower address goes on (RFC 3376 6.6.2).
+/// A query of another router: of two, the one with the lower address is the querier (RFC 3376
+/// 6.6.2).
 fn other_querier(
     link: &mut Link,
     now: u64,
@@ -266,7 +282,7 @@ fn other_querier(
     query: &IgmpQuery<'_>,
     timers: &Timers,
 ) {
-    /// The flag by which a querier tells others to leave their timers alone (4.1.5).
+    /// The flag "suppress router-side processing": other routers don't lower their timers (4.1.5).
     const SUPPRESS: u8 = 8;
     if from.is_unspecified() || from == own {
         return;

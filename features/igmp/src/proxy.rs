@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Proxies: hosts behind downstream interfaces listen by an upstream interface (RFC 4605).
 
-use crate::control::Igmp;
+use crate::control::{Igmp, error};
 use crate::event::publish;
 use crate::filter::{Filter, Sources};
 use crate::table::{Mode, Proxy, Table};
@@ -12,10 +12,6 @@ use net::{Fib, Interfaces};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use wire::Ip4;
-
-fn error(retval: retval::Retval, text: impl Into<String>) -> Error {
-    Error::failed(text).retval(retval)
-}
 
 /// Returns true for a group whose packets leave their link (RFC 5771 4).
 fn is_routed(group: Ipv4Addr) -> bool {
@@ -80,7 +76,8 @@ impl Igmp {
         Ok(())
     }
 
-    fn delete_proxy(&self, world: &World, vrf: u32) {
+    /// Deletes the proxy of a table, if it has one.
+    pub fn delete_proxy(&self, world: &World, vrf: u32) {
         let groups = {
             let mut table = self.table();
             let Some(proxy) = table.proxies.get(&vrf).cloned() else { return };

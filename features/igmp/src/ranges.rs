@@ -15,7 +15,7 @@ pub enum RangeKind {
     Ssm,
 }
 
-/// The ranges; of several, the longest counts. Other groups are any source's.
+/// The ranges: the longest one around a group decides. A group outside of all has any source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ranges(BTreeMap<(Ipv4Addr, u8), RangeKind>);
 

@@ -7,18 +7,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use wire::igmp::Igmp3Record as Kind;
 
-/// Maximum number of groups of an interface, and of sources of all of its groups.
+/// Maximum number of groups of an interface.
 const MAX_GROUPS: usize = 4096;
+/// Maximum number of sources of all groups of an interface.
 const MAX_SOURCES: usize = 32_768;
-/// Maximum number of groups about which queries are still to be repeated.
+/// Maximum number of sources of a group: it bounds the work for one record.
+const MAX_GROUP_SOURCES: usize = 1024;
+/// Maximum number of groups with a query to be repeated.
 const MAX_REPEATS: usize = 1024;
 
 /// The times that a router goes by, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
-    /// For how long a source or a group is listened to without a report.
+    /// Time after which a source or group without a report expires.
     pub membership: u64,
-    /// For how long after hosts were asked who still listens.
+    /// Time after which a source or group expires that a query is about.
     pub leave: u64,
 }
 
@@ -34,10 +37,11 @@ pub struct Query {
 /// A group that hosts listen to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Group {
-    /// Some host listens to all sources but some, until then: mode EXCLUDE with the group's timer.
+    /// The group's timer in mode EXCLUDE: until then, some host listens to all sources but some.
+    /// `None` in mode INCLUDE.
     exclude: Option<u64>,
-    /// The sources that some host listens to, each until a time; in mode EXCLUDE also those that no
-    /// host listens to, without one.
+    /// The sources that some host listens to, each until a time; in mode EXCLUDE also the sources
+    /// that no host listens to, without a time.
     sources: BTreeMap<Ipv4Addr, Option<u64>>,
     /// The time of its entry in [`Router::timers`].
     due: Option<u64>,
@@ -45,89 +49,85 @@ struct Group {
 
 impl Group {
     fn filter(&self) -> Filter {
-        let (wanted, blocked): (Vec<_>, Vec<_>) =
-            self.sources.iter().partition(|(_, until)| until.is_some());
-        let addresses = |all: Vec<(&Ipv4Addr, &Option<u64>)>| {
-            all.into_iter().map(|(source, _)| *source).collect::<Vec<_>>()
-        };
         match self.exclude {
-            Some(_) => Filter::exclude(addresses(blocked)),
-            None => Filter::include(addresses(wanted)),
+            Some(_) => {
+                let blocked = self.sources.iter().filter(|(_, until)| until.is_none());
+                Filter::exclude(blocked.map(|(source, _)| *source))
+            }
+            None => Filter::include(self.wanted()),
         }
     }
 
-    /// The sources with a timer: all of them in mode INCLUDE, those that are asked for in mode
-    /// EXCLUDE.
-    fn wanted(&self) -> Sources {
-        self.sources.iter().filter(|(_, until)| until.is_some()).map(|(s, _)| *s).collect()
+    /// The sources with a timer: all sources in mode INCLUDE; in mode EXCLUDE those that some host
+    /// listens to by name.
+    fn wanted(&self) -> impl Iterator<Item = Ipv4Addr> {
+        self.sources.iter().filter(|(_, until)| until.is_some()).map(|(source, _)| *source)
     }
 
-    /// The sources without a timer.
-    fn blocked(&self) -> Sources {
-        self.sources.iter().filter(|(_, until)| until.is_none()).map(|(s, _)| *s).collect()
+    fn is_wanted(&self, source: Ipv4Addr) -> bool {
+        self.sources.get(&source).is_some_and(Option::is_some)
+    }
+
+    fn is_blocked(&self, source: Ipv4Addr) -> bool {
+        self.sources.get(&source).is_some_and(Option::is_none)
+    }
+
+    /// The sources of a record that the group doesn't have yet.
+    fn new_sources(&self, b: &Sources) -> Sources {
+        b.iter().filter(|source| !self.sources.contains_key(source)).copied().collect()
     }
 
     fn set(&mut self, sources: impl IntoIterator<Item = Ipv4Addr>, until: Option<u64>) {
         self.sources.extend(sources.into_iter().map(|source| (source, until)));
     }
 
-    /// A record of a host (6.4.1, 6.4.2). Returns the sources that are to be asked for; none for
-    /// the whole group. A record of no known kind is ignored.
+    /// A record of a host (6.4.1, 6.4.2). Returns the sources to query, each set by a query of its
+    /// own; an empty set for the whole group. A record of no known kind is ignored.
     fn record(&mut self, now: u64, kind: u8, b: &Sources, times: Times) -> Vec<Sources> {
         let until = Some(now + times.membership);
-        // A state that listens to nobody isn't reported: it is meant as a leave.
+        // IS_INCLUDE without sources is no state that hosts report: it is read as a leave.
         let kind = if kind == Kind::IS_INCLUDE && b.is_empty() { Kind::TO_INCLUDE } else { kind };
-        let (wanted, blocked) = (self.wanted(), self.blocked());
-        let mut ask = Vec::new();
+        let mut ask: Vec<Sources> = Vec::new();
         match kind {
             Kind::IS_INCLUDE | Kind::ALLOW => self.set(b.iter().copied(), until),
             Kind::TO_INCLUDE => {
+                ask.push(self.wanted().filter(|source| !b.contains(source)).collect());
                 self.set(b.iter().copied(), until);
-                let rest = &wanted - b;
-                if !rest.is_empty() {
-                    ask.push(rest);
-                }
-                if self.exclude.is_some() {
-                    ask.push(Sources::new());
-                }
             }
-            Kind::BLOCK => {
-                let open = match self.exclude {
-                    None => &wanted & b,
-                    Some(group_timer) => {
-                        let new: Sources = &(b - &wanted) - &blocked;
-                        self.set(new, Some(group_timer));
-                        b - &blocked
-                    }
-                };
-                if !open.is_empty() {
-                    ask.push(open);
+            Kind::BLOCK => match self.exclude {
+                None => ask.push(b.iter().copied().filter(|s| self.is_wanted(*s)).collect()),
+                Some(group_timer) => {
+                    ask.push(b.iter().copied().filter(|s| !self.is_blocked(*s)).collect());
+                    self.set(self.new_sources(b), Some(group_timer));
                 }
-            }
+            },
             Kind::IS_EXCLUDE | Kind::TO_EXCLUDE => {
                 let is_change = kind == Kind::TO_EXCLUDE;
+                let new = self.new_sources(b);
+                self.sources.retain(|source, _| b.contains(source));
                 match self.exclude {
                     None => {
-                        self.sources.retain(|source, _| b.contains(source));
-                        self.set(b - &wanted, None);
-                        ask.extend(is_change.then(|| &wanted & b));
+                        ask.extend(is_change.then(|| self.wanted().collect()));
+                        self.set(new, None);
                     }
                     Some(group_timer) => {
-                        let new: Sources = &(b - &wanted) - &blocked;
-                        self.sources.retain(|source, _| b.contains(source));
                         self.set(new, if is_change { Some(group_timer) } else { until });
-                        ask.extend(is_change.then(|| b - &blocked));
+                        ask.extend(is_change.then(|| self.wanted().collect()));
                     }
                 }
                 self.exclude = until;
-                ask.retain(|sources| !sources.is_empty());
             }
             _ => {}
+        }
+        ask.retain(|sources| !sources.is_empty());
+        if kind == Kind::TO_INCLUDE && self.exclude.is_some() {
+            ask.push(Sources::new());
         }
         ask
     }
 
-    /// Hosts were asked: what nobody confirms ends (6.6.3.1, 6.6.3.2).
+    /// Lowers the timers of what a query is about: it ends unless a host confirms it (6.6.3.1,
+    /// 6.6.3.2).
     fn lower(&mut self, now: u64, sources: &Sources, leave: u64) {
         let end = now + leave;
         let lower = |until: &mut u64| *until = (*until).min(end);
@@ -161,16 +161,25 @@ impl Group {
     }
 }
 
+/// The subject of a query that is sent once more.
+#[derive(Clone, Debug, Default)]
+struct Repeat {
+    /// True for the whole group.
+    is_whole: bool,
+    sources: Sources,
+}
+
 /// The groups that hosts of an interface listen to.
 #[derive(Clone, Debug, Default)]
 pub struct Router {
     groups: BTreeMap<Ipv4Addr, Group>,
     /// The next time of each group.
     timers: BTreeSet<(u64, Ipv4Addr)>,
+    /// Number of sources of all groups.
     sources: usize,
-    /// Queries that are sent once more, with their times.
+    /// The groups of [`Self::asked`], each with the time of the repeated query.
     repeats: BTreeSet<(u64, Ipv4Addr)>,
-    asked: BTreeMap<Ipv4Addr, Sources>,
+    asked: BTreeMap<Ipv4Addr, Repeat>,
 }
 
 impl Router {
@@ -188,7 +197,7 @@ impl Router {
     pub fn listed(&self, group: Ipv4Addr) -> Sources {
         let Some(group) = self.groups.get(&group) else { return Sources::new() };
         let all = group.exclude.map(|_| Ipv4Addr::UNSPECIFIED);
-        group.wanted().into_iter().chain(all).collect()
+        group.wanted().chain(all).collect()
     }
 
     /// Changes a group, and keeps its timer and the number of sources.
@@ -208,6 +217,23 @@ impl Router {
         result
     }
 
+    /// Returns true if there is room for a record. One that adds no sources needs none.
+    fn has_room(&self, (kind, ip): (u8, Ipv4Addr), sources: &Sources) -> bool {
+        let (before, after) = match self.groups.get(&ip) {
+            None if self.groups.len() >= MAX_GROUPS => return false,
+            None => (0, sources.len()),
+            Some(group) => {
+                let before = group.sources.len();
+                let replaces = matches!(kind, Kind::IS_EXCLUDE | Kind::TO_EXCLUDE);
+                let kept = if replaces { 0 } else { before };
+                let added = if replaces { sources.len() } else { group.new_sources(sources).len() };
+                (before, kept + added)
+            }
+        };
+        after <= before
+            || after <= MAX_GROUP_SOURCES && self.sources - before + after <= MAX_SOURCES
+    }
+
     /// A record of a host's report. Returns the queries to send, or `None` for a record that there
     /// is no room for.
     pub fn record(
@@ -217,8 +243,7 @@ impl Router {
         sources: &Sources,
         times: Times,
     ) -> Option<Vec<Query>> {
-        let is_new = !self.groups.contains_key(&ip);
-        if is_new && self.groups.len() >= MAX_GROUPS || self.sources + sources.len() > MAX_SOURCES {
+        if !self.has_room((kind, ip), sources) {
             return None;
         }
         let ask = self.change(ip, |group| {
@@ -227,16 +252,30 @@ impl Router {
             ask
         });
         let ask: Vec<_> = ask.into_iter().map(|sources| Query { group: ip, sources }).collect();
-        for query in &ask {
-            if self.repeats.len() < MAX_REPEATS {
-                self.repeats.insert((now + times.leave / 2, ip));
-                self.asked.insert(ip, query.sources.clone());
-            }
-        }
+        ask.iter().for_each(|query| self.repeat(now + times.leave / 2, query));
         Some(ask)
     }
 
-    /// Another router has asked: its question counts as ours.
+    /// Has a query sent once more. All queries about a group are repeated at the time of the first.
+    fn repeat(&mut self, at: u64, query: &Query) {
+        let ip = query.group;
+        if !self.asked.contains_key(&ip) {
+            if self.asked.len() >= MAX_REPEATS {
+                return;
+            }
+            self.repeats.insert((at, ip));
+        }
+        let repeat = self.asked.entry(ip).or_default();
+        if query.sources.is_empty() {
+            repeat.is_whole = true;
+        } else if let Some(group) = self.groups.get(&ip) {
+            repeat.sources.extend(&query.sources);
+            // No more than the group has, however many records come until then.
+            repeat.sources.retain(|source| group.sources.contains_key(source));
+        }
+    }
+
+    /// A query of another router has the effect of an own one.
     pub fn asked(&mut self, now: u64, ip: Ipv4Addr, sources: &Sources, leave: u64) {
         if self.groups.contains_key(&ip) {
             self.change(ip, |group| group.lower(now, sources, leave));
@@ -255,28 +294,26 @@ impl Router {
         changed
     }
 
-    /// The queries that are sent for the second time now, about what nobody has confirmed.
+    /// The queries that are sent for the second time now, about what no host has confirmed.
     pub fn take_repeats(&mut self, now: u64, leave: u64) -> Vec<Query> {
         let mut queries = Vec::new();
         while let Some((at, ip)) = self.repeats.first().copied()
             && at <= now
         {
             self.repeats.pop_first();
-            let (Some(sources), Some(group)) = (self.asked.remove(&ip), self.groups.get(&ip))
-            else {
+            let (Some(repeat), Some(group)) = (self.asked.remove(&ip), self.groups.get(&ip)) else {
                 continue;
             };
-            // Of what was confirmed the timer is longer.
+            // A report in the meantime has set the timer to more than the time after a leave.
             let is_open = |until: Option<u64>| until.is_some_and(|until| until <= now + leave);
-            if sources.is_empty() && is_open(group.exclude) {
-                queries.push(Query { group: ip, sources });
-                continue;
-            }
             let is_left =
                 |source: &Ipv4Addr| group.sources.get(source).is_some_and(|u| is_open(*u));
-            let left: Sources = sources.into_iter().filter(is_left).collect();
+            let left: Sources = repeat.sources.into_iter().filter(is_left).collect();
             if !left.is_empty() {
                 queries.push(Query { group: ip, sources: left });
+            }
+            if repeat.is_whole && is_open(group.exclude) {
+                queries.push(Query { group: ip, sources: Sources::new() });
             }
         }
         queries

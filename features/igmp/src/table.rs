@@ -20,7 +20,7 @@ const SECOND: u64 = 1_000_000_000;
 /// The role of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// It tells routers which groups are listened to.
+    /// It reports to routers which groups are listened to.
     Host,
     /// It asks hosts which groups they listen to.
     Router,
@@ -71,8 +71,10 @@ pub struct Link {
     pub router: Router,
     /// When the next general query is due.
     pub next_query: u64,
-    /// Another router of the link asks, until then.
+    /// Time until which another router of the link is the querier.
     pub other_querier: Option<u64>,
+    /// Number of records without room that aren't counted yet.
+    pub refused: u64,
     /// The queue of its received messages.
     pub received: Arc<Mailbox<Message>>,
 }
@@ -112,8 +114,8 @@ pub struct Table {
     pub ranges: Ranges,
     /// The tables in which IGMP's own groups are delivered to it.
     pub delivering: BTreeSet<TableIndex>,
-    /// The multicast routes of proxies.
-    pub installed: Installed,
+    /// The multicast routes that proxies have made, by table and group.
+    pub installed: BTreeMap<(TableIndex, Ipv4Addr), Routes>,
 }
 
 /// The proxy of a table.
@@ -125,5 +127,5 @@ pub struct Proxy {
     pub downstream: BTreeSet<SwIfIndex>,
 }
 
-/// The routes of proxies that were made, by table and group: of each, the paths.
-pub type Installed = BTreeMap<(TableIndex, Group<Ipv4Addr>), Vec<Mpath>>;
+/// The paths of the multicast routes of one group.
+pub type Routes = BTreeMap<Group<Ipv4Addr>, Vec<Mpath>>;

@@ -59,7 +59,7 @@ pub fn set_tag(w: &World, sw_if: SwIfIndex, tag: Option<&str>) -> Result<()> {
 ///
 /// # Errors
 /// An interface that isn't there (−2) or carries no Ethernet frames (−7); no address of a station
-/// (−7); one to be removed that wasn't added (−6).
+/// (−7); more than 512 addresses (−162); one to be removed that wasn't added (−6).
 pub fn set_further_mac(w: &World, sw_if: SwIfIndex, mac: MacAddr, on: bool) -> Result<()> {
     let further = w.get::<FurtherMacs>();
     match on {

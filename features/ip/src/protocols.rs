@@ -178,8 +178,9 @@ pub fn accept_no_checksum<F: Family>(world: &World, port: u16) {
     world.get::<Protocols<F>>().ports.update(accept);
 }
 
-/// Delivers packets for us from an address to which no route leads: packets of our own that
-/// another router sends back, as BFD's echo packets are. One feature uses this.
+/// Sets a source from which packets to local addresses are delivered although the check of sources
+/// refuses it: the source of packets of our own that another router sends back, such as BFD's echo
+/// packets. One feature uses this.
 pub fn set_returning_source<F: Family>(world: &World, source: Option<F::Addr>) {
     world.get::<Protocols<F>>().returning.set(source.map(Into::into));
 }

@@ -3,7 +3,7 @@
 
 use std::net::Ipv6Addr;
 use wire::checksum::Sum;
-use wire::mld::ALL_MLD2_ROUTERS;
+use wire::mld::{ALL_MLD2_ROUTERS, Mld2Record, Mld2Report};
 use wire::nd::{self, LinkOption, NdOptionKind, NeighborMessage, solicited_node};
 use wire::{
     EtherType, Ethernet, Header, IcmpHeader, IpHeader, IpProtocol, Ipv6Header, MacAddr, U16,
@@ -19,6 +19,8 @@ const MESSAGE: usize = NeighborMessage::LEN + LinkOption::LEN;
 pub const FRAME: usize = BODY + MESSAGE;
 /// Bytes of such a packet.
 pub const PACKET: usize = Ipv6Header::LEN + MESSAGE;
+/// Maximum number of records in one report: a packet of 1280 bytes holds them.
+pub const RECORDS: usize = 60;
 
 /// Source and destination of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,9 +149,13 @@ pub fn listener(mac: MacAddr, src: Ipv6Addr, dst: Ipv6Addr, body: &[u8]) -> Vec<
     [ethernet.as_bytes(), ip.as_bytes(), &ALERT, &message].concat()
 }
 
-/// Destination of reports: of version 2 all its routers, of version 1 the group.
-pub(crate) fn report_to(version1: Option<Ipv6Addr>) -> Ipv6Addr {
-    version1.unwrap_or(ALL_MLD2_ROUTERS)
+/// A report of MLD version 2: the kinds and groups of at most [`RECORDS`] records.
+pub fn report(mac: MacAddr, src: Ipv6Addr, records: &[(u8, Ipv6Addr)]) -> Vec<u8> {
+    let mut body = Mld2Report::new(records.len() as u16).as_bytes().to_vec();
+    for (kind, group) in records {
+        body.extend(Mld2Record::new(*kind, *group).as_bytes());
+    }
+    listener(mac, src, ALL_MLD2_ROUTERS, &body)
 }
 
 #[cfg(feature = "tests")]

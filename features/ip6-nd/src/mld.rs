@@ -2,7 +2,7 @@
 //! Multicast listener reports (RFC 3810 as a listener; RFC 2710's where a router supports only
 //! that): switches and routers learn which groups we listen to.
 
-use crate::compose::{listener, report_to};
+use crate::compose::{RECORDS, listener, report};
 use crate::due::Due;
 use crate::local::LocalAddresses;
 use crate::protocol::{say, speaking};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Mailbox;
-use wire::mld::{ALL_MLD2_ROUTERS, Mld2Record, Mld2Report, MldMessage};
+use wire::mld::{ALL_MLD2_ROUTERS, Mld2Record, MldMessage};
 use wire::nd::{ALL_NODES, ALL_ROUTERS, solicited_node};
 use wire::{Icmp6Type, Ip6, MacAddr};
 use zerocopy::IntoBytes;
@@ -25,8 +25,6 @@ const TIMES: u8 = 2;
 const INTERVAL: u64 = SECOND;
 /// Nanoseconds that a router is remembered that supports version 1 only (9.12: 2 × 125 s + 10 s).
 const VERSION1: u64 = 260 * SECOND;
-/// Records in one report: one packet of 1280 bytes holds them.
-const RECORDS: usize = 60;
 /// Queries queued for control at most.
 const QUERIES: usize = 64;
 
@@ -128,16 +126,12 @@ fn frames(records: &[(u8, Ipv6Addr)], version1: bool, mac: MacAddr, src: Ipv6Add
         return Vec::new();
     }
     if !version1 {
-        let mut body = Mld2Report::new(records.len() as u16).as_bytes().to_vec();
-        for (kind, group) in records {
-            body.extend(Mld2Record::new(*kind, *group).as_bytes());
-        }
-        return vec![listener(mac, src, report_to(None), &body)];
+        return vec![report(mac, src, records)];
     }
     let one = |(kind, group): &(u8, Ipv6Addr)| {
         let (kind, to) = match *kind {
             Mld2Record::TO_INCLUDE => (Icmp6Type::MLD_DONE, ALL_ROUTERS),
-            _ => (Icmp6Type::MLD_REPORT, report_to(Some(*group))),
+            _ => (Icmp6Type::MLD_REPORT, *group),
         };
         listener(mac, src, to, MldMessage::new(kind, *group).as_bytes())
     };
@@ -287,6 +281,7 @@ impl Process for MldProcess {
 #[cfg(feature = "tests")]
 mod tests {
     use super::*;
+    use wire::mld::Mld2Report;
 
     fn group(n: u16) -> Ipv6Addr {
         Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, n)

@@ -62,7 +62,9 @@ impl Node for ArpAnswer {
             cx.trace(b, ArpTrace(Head::of(b)));
         }
         let Some(arp) = Arp::view(b.data()) else { return To::Continue };
-        if arp.op() != ArpOp::REQUEST || arp.is_gratuitous() {
+        // `arp-reply` drops a sender that is no station by name.
+        let is_station = arp.sender_mac.is_unicast() && !arp.sender_mac.is_zero();
+        if arp.op() != ArpOp::REQUEST || arp.is_gratuitous() || !is_station {
             return To::Continue;
         }
         let target = arp.target_ip();

@@ -8,9 +8,9 @@ use crate::table::{Table, Vr};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::retval;
-use net::{Addresses, IfKind, Interfaces, LinkLocals, MtuKind};
-use std::net::{IpAddr, Ipv6Addr};
-use wire::{Ip4, Ip6};
+use net::{Addresses, IfKind, Interfaces, LinkLocals, MtuKind, Net};
+use std::net::IpAddr;
+use wire::{Address, Ip4, Ip6};
 
 /// Maximum interval: the field has 12 bits (RFC 9568 5.2.7).
 const MAX_INTERVAL: u16 = 0xfff;
@@ -45,11 +45,7 @@ pub fn config(world: &World, table: &Table, config: &VrConfig, index: Option<u32
         return Err(Error::parse("a virtual router has at least one address")
             .retval(retval::INVALID_SRC_ADDRESS));
     }
-    if let Some(wrong) = addresses.iter().find(|ip| !can_be_virtual(**ip, key.v6)) {
-        let version = if key.v6 { 6 } else { 4 };
-        return Err(Error::parse(format!("{wrong} is no IPv{version} address of a router"))
-            .retval(retval::INVALID_ARGUMENT));
-    }
+    of_routers(*key, addresses)?;
     let (header, each, kind) = if key.v6 { (40, 16, MtuKind::Ip6) } else { (20, 4, MtuKind::Ip4) };
     let room = usize::from(interface.mtu_of(kind)).saturating_sub(header + FIXED) / each;
     if addresses.len() > room.min(MOST) {
@@ -84,6 +80,15 @@ pub fn config(world: &World, table: &Table, config: &VrConfig, index: Option<u32
         return Err(Error::failed(text).retval(retval::ADDRESS_IN_USE));
     }
     Ok(())
+}
+
+/// Checks addresses that are to be of a virtual router or its peers.
+fn of_routers(key: VrKey, addresses: &[IpAddr]) -> Result<()> {
+    let Some(wrong) = addresses.iter().find(|ip| !can_be_virtual(**ip, key.v6)) else {
+        return Ok(());
+    };
+    let text = format!("{wrong} is no IPv{} address of a router", key.version());
+    Err(Error::parse(text).retval(retval::INVALID_ARGUMENT))
 }
 
 /// Returns true if an interface has an address.
@@ -130,11 +135,7 @@ pub fn peers(vr: &Vr, peers: &[IpAddr]) -> Result<()> {
             .hint("`vrrp proto stop' stops it")
             .retval(retval::RSRC_IN_USE));
     }
-    if let Some(wrong) = peers.iter().find(|ip| !can_be_virtual(**ip, key.v6)) {
-        let version = if key.v6 { 6 } else { 4 };
-        return Err(Error::parse(format!("{wrong} is no IPv{version} address of a router"))
-            .retval(retval::INVALID_ARGUMENT));
-    }
+    of_routers(key, peers)?;
     if peers.len() > MOST {
         return Err(invalid(format!("a virtual router has {MOST} peers at most")));
     }
@@ -175,29 +176,28 @@ pub fn tracked(world: &World, vr: &Vr, add: bool, interfaces: &[(SwIfIndex, u8)]
     Ok(())
 }
 
+/// The first address of an interface that is its own: accept mode adds addresses as learned ones.
+/// An interface with learned ones only (DHCP, SLAAC) has its first.
+fn first<F: Net>(world: &World, sw_if: SwIfIndex) -> Option<IpAddr> {
+    let addresses = world.get::<Addresses<F>>();
+    let all = addresses.usable(sw_if);
+    let own = all.iter().find(|prefix| !addresses.is_learned(sw_if, **prefix));
+    own.or(all.first()).map(|prefix| prefix.addr().into())
+}
+
 /// The address that a virtual router sends from: the interface's first one of IPv4, its link-local
 /// one of IPv6. `None` if it has none.
 pub fn source(world: &World, key: VrKey) -> Option<IpAddr> {
-    if key.v6 {
-        return world.get::<LinkLocals>().usable(key.sw_if).map(IpAddr::V6);
+    match key.v6 {
+        false => first::<Ip4>(world, key.sw_if),
+        true => world.get::<LinkLocals>().usable(key.sw_if).map(IpAddr::V6),
     }
-    // Addresses that accept mode has added aren't the router's own.
-    let addresses = world.get::<Addresses<Ip4>>();
-    let all = addresses.usable(key.sw_if);
-    let own = all.iter().find(|prefix| !addresses.is_learned(key.sw_if, **prefix));
-    own.or(all.first()).map(|prefix| prefix.addr().into())
 }
 
 /// The address that a unicast virtual router sends to a peer from.
 pub fn source_for(world: &World, key: VrKey, peer: IpAddr) -> Option<IpAddr> {
-    let is_local = |ip: Ipv6Addr| ip.is_unicast_link_local();
     match peer {
-        IpAddr::V6(ip) if !is_local(ip) => {
-            let addresses = world.get::<Addresses<Ip6>>();
-            let all = addresses.usable(key.sw_if);
-            let own = all.iter().find(|prefix| !addresses.is_learned(key.sw_if, **prefix));
-            own.map(|prefix| prefix.addr().into())
-        }
+        IpAddr::V6(ip) if !ip.link_local() => first::<Ip6>(world, key.sw_if),
         _ => source(world, key),
     }
 }

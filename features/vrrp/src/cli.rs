@@ -96,7 +96,7 @@ fn list(addresses: &[IpAddr]) -> String {
 fn describe(text: &mut String, vr: &VrInfo) -> std::fmt::Result {
     let yes = |on: bool| if on { "yes" } else { "no" };
     let VrConfig { key, settings, addresses } = &vr.config;
-    let version = if key.v6 { 6 } else { 4 };
+    let version = key.version();
     writeln!(text, "[{}] sw_if_index {} VR ID {} IPv{version}", vr.index, key.sw_if.0, key.id)?;
     writeln!(
         text,

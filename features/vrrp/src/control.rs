@@ -44,15 +44,20 @@ impl Shared for Vrrp {
             }
         }
         self.links.clear(sw_if.0);
-        self.table().routers.values_mut().for_each(|vr| _ = vr.tracked.remove(sw_if));
-        self.refresh(world);
+        let tracking: Vec<_> = {
+            let mut table = self.table();
+            let all = table.routers.iter_mut();
+            let tracking = all.filter_map(|(index, vr)| vr.tracked.remove(sw_if).map(|_| *index));
+            tracking.collect()
+        };
+        self.refresh(world, tracking);
     }
 }
 
 /// Error for a virtual router that isn't there.
 pub fn unknown(world: &World, key: VrKey) -> Error {
     let name = world.get::<Interfaces>().name(key.sw_if);
-    let version = if key.v6 { 6 } else { 4 };
+    let version = key.version();
     Error::not_found(format!("{name} has no IPv{version} virtual router {}", key.id))
         .retval(retval::NO_SUCH_ENTRY)
 }
@@ -68,7 +73,7 @@ impl Vrrp {
         self.links.get(sw_if, turn)
     }
 
-    /// Tells control that a queue isn't empty.
+    /// Wakes control, which reads the queues of advertisements.
     pub fn notify(&self) {
         self.signal.raise();
     }
@@ -134,7 +139,7 @@ impl Vrrp {
         if old.started {
             check::peers_to_run(&config, &old.peers)?;
         }
-        // Of a master, the addresses of before are taken back, and the new ones announced.
+        // A master gives its old addresses back, and assumes and announces the new ones.
         self.withdraw(world, index);
         if let Some(vr) = self.table().routers.get_mut(&index) {
             if !config.is_unicast() {
@@ -263,7 +268,7 @@ impl Vrrp {
                 }
             }
         }
-        self.refresh(world);
+        self.refresh(world, vec![index]);
         world.note_config_change();
         Ok(())
     }
@@ -273,8 +278,7 @@ impl Vrrp {
     pub fn publish(&self, world: &World, sw_if: SwIfIndex) {
         let (view, needs) = {
             let table = self.table();
-            let mut routers: Vec<_> = table.of(sw_if).map(router_view).collect();
-            routers.sort_by_key(|router| router.name);
+            let routers: Box<[_]> = table.of(sw_if).map(router_view).collect();
             let mut addresses: Vec<_> =
                 table.of(sw_if).flat_map(|vr| address_views(world, vr)).collect();
             addresses.sort_by_key(|address| address.ip);
@@ -282,7 +286,7 @@ impl Vrrp {
                 let all = || table.of(sw_if).filter(|vr| vr.started && vr.config.key.v6 == v6);
                 (all().next().is_some(), all().any(|vr| vr.config.settings.accept_mode))
             });
-            (LinkView { routers: routers.into(), addresses: addresses.into() }, needs)
+            (LinkView { routers, addresses: addresses.into() }, needs)
         };
         match view.routers.is_empty() {
             true => _ = self.links.clear(sw_if.0),

@@ -67,8 +67,7 @@ impl Vrrp {
             join(world, &acting.config);
         }
         let name = world.get::<Interfaces>().name(key.sw_if);
-        let version = if key.v6 { 6 } else { 4 };
-        let id = key.id;
+        let (version, id) = (key.version(), key.id);
         log::info!("{name}: IPv{version} virtual router {id} is {} now", to.name());
         let (old_state, new_state) = (from.into(), to.into());
         world.api.publish(&VrrpVrEvent { vr: key.into(), old_state, new_state });
@@ -190,13 +189,11 @@ fn send(world: &World, interface: &Interface, frames: Vec<Vec<u8>>) {
     transmit(world, interface, frames, &world.stats.simple("/net/vrrp/tx/no-buffers"));
 }
 
-/// Joins the groups of a virtual router. Control sends the report from the MAC address that the
-/// virtual router sends from.
+/// Reports the groups of a virtual router, from the interface's own MAC address.
 fn join(world: &World, config: &VrConfig) {
     let key = config.key;
     if let (Some(interface), Some(src)) = (up(world, key.sw_if), check::source(world, key)) {
-        let report = packet::report(interface.mac, src, &config.addresses);
-        send(world, &interface, vec![report]);
+        send(world, &interface, packet::reports(interface.mac, src, &config.addresses));
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! VRRP version 3: routers of a link share addresses, of which one router, the master, takes care
-//! (RFC 9568; RFC 5798).
+//! VRRP version 3: routers of a link share addresses. One of them, the master, answers for the
+//! addresses and forwards (RFC 9568; RFC 5798).
 //!
 //! ```text
 //! ip4-local → vrrp4-input → control         (advertisements; IPv6: ip6-local → vrrp6-input)
@@ -14,21 +14,21 @@
 //! Workers check advertisements and pass them to control, by a queue of 8 for each virtual router.
 //! `machine` is the state machine, without packets and interfaces; `effects` carries out its
 //! effects. A master's virtual MAC address is a further one of its interface
-//! ([`net::FurtherMacs`]), so devices with a filter of addresses learn it, and others become
-//! promiscuous.
+//! ([`net::FurtherMacs`]): a device with a filter of addresses gets it there, any other device
+//! becomes promiscuous.
 //!
 //! **Words.** The RFC says "active router" for what VPP's interfaces and its own former version
 //! call master.
 //!
 //! **Checksums of IPv4.** RFC 9568 sums the message alone; implementations of RFC 5798, VPP too,
-//! add a pseudo-header. Both are taken, and sent is the form of the master that was heard last;
-//! until then, with the pseudo-header.
+//! add a pseudo-header. Both forms are accepted. A router sends the form that the last master has
+//! sent; until it has heard one, the form with the pseudo-header.
 //!
 //! **A master that hears a lower priority** answers at once (RFC 9568 6.4.3), at most ten times a
 //! second.
 //!
-//! Tests: keepalived takes over and gives back; machines on a lossy link, of which never two are
-//! master once they have heard each other; bytes of each packet; 100,000 mutated packets.
+//! Tests: keepalived takes over and gives back; machines on a lossy link: two that hear each other
+//! are never both master; bytes of each packet; 100,000 mutated packets.
 
 mod accept;
 mod answer4;
@@ -78,6 +78,8 @@ pub static PLUGIN: Plugin = Plugin {
         "No virtual MAC address on the routed interface of a bridge domain",
         "Frames for virtual MAC addresses pass each node, not the super-path",
         "Accept mode doesn't add link-local addresses",
+        "IGMP and MLD reports are sent when the state changes; queries for these groups aren't \
+         answered",
     ],
     state: &[StateDef::of::<Vrrp>()],
     counters: &[("/net/vrrp/tx", Space::Interface)],

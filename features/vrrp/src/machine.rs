@@ -8,7 +8,7 @@ use std::net::IpAddr;
 pub const CENTISECOND: u64 = 10_000_000;
 /// The priority of the router that has the addresses itself (RFC 9568 5.2.4).
 pub const OWNER: u8 = 255;
-/// A master answers advertisements of lower priority at most once in this time, in nanoseconds.
+/// Minimum time between two advertisements by which a master answers other routers, in nanoseconds.
 const ASSERTION: u64 = 10 * CENTISECOND;
 
 /// The state of a virtual router.
@@ -81,10 +81,10 @@ pub struct Machine {
     settings: Settings,
     /// The master's interval in centiseconds, its own at first.
     master_interval: u16,
-    /// When the timer of the state expires: that of advertisements, or that of a master which is
-    /// heard no more.
+    /// When the timer of the state expires: as master the next advertisement, as backup the end of
+    /// the time in which the master has to be heard.
     due: Option<u64>,
-    /// When advertisements of lower priority are answered again.
+    /// Earliest time of the next answer to another router's advertisement.
     assert_at: u64,
 }
 
@@ -122,7 +122,7 @@ impl Machine {
         rest * u64::from(self.master_interval) * CENTISECOND / 256
     }
 
-    /// The time after which a master that isn't heard is taken for gone, in nanoseconds.
+    /// The time without advertisements after which the master counts as lost (6.1), in nanoseconds.
     fn down_interval(&self) -> u64 {
         3 * u64::from(self.master_interval) * CENTISECOND + self.skew()
     }
@@ -223,6 +223,10 @@ impl Machine {
         match self.state {
             State::Backup => self.become_master(now, &mut effects),
             State::Master => {
+                // A deferred answer counts as one.
+                if self.due == Some(self.assert_at) {
+                    self.assert_at = now + ASSERTION;
+                }
                 self.due = Some(now + self.interval());
                 effects.push(Effect::Advertise(self.settings.priority));
             }
@@ -271,23 +275,32 @@ impl Machine {
         own: IpAddr,
         effects: &mut Vec<Effect>,
     ) -> Outcome {
-        let ours = self.settings.priority;
         if heard.priority == 0 {
-            self.due = Some(now + self.interval());
-            effects.push(Effect::Advertise(ours));
+            // Another master takes leave: its backups learn of this one (6.4.3).
+            self.answer(now, effects);
             return Outcome::Accepted;
         }
-        if (heard.priority, heard.from) > (ours, own) {
+        if (heard.priority, heard.from) > (self.settings.priority, own) {
             self.change(State::Backup, None, effects);
             self.follow(now, heard);
             return Outcome::Accepted;
         }
         // The other router, and switches on the path to it, learn where the master is (6.4.3).
-        if now >= self.assert_at {
-            self.assert_at = now + ASSERTION;
-            effects.push(Effect::Advertise(ours));
-        }
+        self.answer(now, effects);
         Outcome::Preempted
+    }
+
+    /// Answers another router's advertisement, at most once in [`ASSERTION`], so that a flood isn't
+    /// answered by a flood. A further answer is deferred to the end of that time. The next
+    /// advertisement follows after an interval, as after any other.
+    fn answer(&mut self, now: u64, effects: &mut Vec<Effect>) {
+        if now < self.assert_at {
+            self.due = self.due.map(|due| due.min(self.assert_at));
+            return;
+        }
+        self.assert_at = now + ASSERTION;
+        self.due = Some(now + self.interval());
+        effects.push(Effect::Advertise(self.settings.priority));
     }
 }
 

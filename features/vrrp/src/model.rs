@@ -20,6 +20,11 @@ pub struct VrKey {
 }
 
 impl VrKey {
+    /// Its IP version, 4 or 6.
+    pub const fn version(self) -> u8 {
+        if self.v6 { 6 } else { 4 }
+    }
+
     /// The virtual MAC address (RFC 9568 7.3).
     pub const fn mac(self) -> MacAddr {
         MacAddr([0, 0, 0x5e, 0, if self.v6 { 2 } else { 1 }, self.id])

@@ -3,10 +3,11 @@
 
 use crate::model::VrKey;
 use ip6_nd::compose;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
 use wire::igmp::{self, ALL_IGMP3_ROUTERS, Igmp3Record, Igmp3Report};
-use wire::mld::{ALL_MLD2_ROUTERS, Mld2Record, Mld2Report};
+use wire::mld::Mld2Record;
 use wire::nd::solicited_node;
 use wire::{
     Address, Arp, ArpOp, EtherType, Ethernet, Family, Header, IpHeader, IpProtocol, Ipv4Header,
@@ -28,6 +29,7 @@ const CS6: u8 = 0xc0;
 pub const FIXED: usize = 8;
 /// Offset of the checksum in a message.
 const CHECKSUM: usize = 6;
+
 /// The group of advertisements of a version.
 pub fn group(v6: bool) -> IpAddr {
     if v6 { GROUP6.into() } else { GROUP4.into() }
@@ -60,18 +62,22 @@ pub enum Fault {
     Version,
     /// Not an advertisement.
     Kind,
-    /// Shorter or longer than its addresses need.
+    /// Shorter or longer than its addresses need, or a fragment.
     Size,
     /// Wrong checksum.
     Checksum,
 }
 
-/// Reads the message in an IP packet (7.1). The packet is no fragment.
+/// Reads the message in an IP packet (7.1). A fragment isn't the complete packet that 7.1 requires:
+/// `vrrp4-accept-owner-input` is in front of reassembly.
 pub fn read<F: Family>(packet: &[u8]) -> Result<Advertisement, Fault> {
     let ip = F::Header::view(packet).ok_or(Fault::Size)?;
     let upper = UpperLayer::of::<F>(packet).map_err(|_| Fault::Size)?;
     if ip.ttl() != TTL {
         return Err(Fault::Ttl);
+    }
+    if upper.is_fragment() {
+        return Err(Fault::Size);
     }
     let message = packet.get(upper.offset..upper.end).ok_or(Fault::Size)?;
     let &[first, id, priority, count, high, low, ..] = message else { return Err(Fault::Size) };
@@ -165,9 +171,9 @@ fn pseudo<H: IpHeader>(ip: &H, message: &[u8]) -> Sum {
     ip.pseudo_sum(IpProtocol::VRRP, message.len() as u32)
 }
 
-/// The report by which switches learn that the router listens to the groups of its virtual router:
+/// The reports by which switches learn that the router listens to the groups of its virtual router:
 /// of IGMP version 3, or of MLD version 2, where these are the groups of solicited nodes, too.
-pub fn report(mac: MacAddr, src: IpAddr, addresses: &[IpAddr]) -> Vec<u8> {
+pub fn reports(mac: MacAddr, src: IpAddr, addresses: &[IpAddr]) -> Vec<Vec<u8>> {
     match src {
         IpAddr::V4(src) => {
             let mut message = Igmp3Report::new(1).as_bytes().to_vec();
@@ -175,19 +181,18 @@ pub fn report(mac: MacAddr, src: IpAddr, addresses: &[IpAddr]) -> Vec<u8> {
             igmp::set_checksum(&mut message);
             let to = MacAddr::ip4_multicast(ALL_IGMP3_ROUTERS);
             let header = igmp::ip_header(src, ALL_IGMP3_ROUTERS, message.len() as u16);
-            [Ethernet::new(mac, to, EtherType::IP4).as_bytes(), &header, &message].concat()
+            vec![[Ethernet::new(mac, to, EtherType::IP4).as_bytes(), &header, &message].concat()]
         }
         IpAddr::V6(src) => {
             let solicited = addresses.iter().filter_map(|address| match address {
                 IpAddr::V6(ip) => Some(solicited_node(*ip)),
                 IpAddr::V4(_) => None,
             });
-            let groups: Vec<_> = std::iter::once(GROUP6).chain(solicited).collect();
-            let mut message = Mld2Report::new(groups.len() as u16).as_bytes().to_vec();
-            for group in groups {
-                message.extend(Mld2Record::new(Mld2Record::TO_EXCLUDE, group).as_bytes());
-            }
-            compose::listener(mac, src, ALL_MLD2_ROUTERS, &message)
+            let groups = BTreeSet::from_iter(std::iter::once(GROUP6).chain(solicited));
+            let records: Vec<_> =
+                groups.into_iter().map(|group| (Mld2Record::TO_EXCLUDE, group)).collect();
+            let parts = records.chunks(compose::RECORDS);
+            parts.map(|part| compose::report(mac, src, part)).collect()
         }
     }
 }

@@ -6,6 +6,8 @@ use crate::check;
 use crate::control::Vrrp;
 use crate::counters::Event;
 use crate::machine::{Effect, Heard, Outcome, State};
+use crate::packet::Advertisement;
+use crate::table::Vr;
 use graph::{Process, Sleep, SwIfIndex, Wake, World};
 use net::{IfEvent, Interfaces};
 use std::sync::Arc;
@@ -18,7 +20,14 @@ pub fn start(world: &World) {
         IfEvent::Admin(sw_if, _) | IfEvent::Link(sw_if, _) | IfEvent::Address(sw_if, _) => {
             vrrp.follow(world, sw_if);
         }
-        IfEvent::Ip(sw_if, ..) | IfEvent::Mac(sw_if) => vrrp.follow(world, sw_if),
+        IfEvent::Ip(sw_if, ..) => vrrp.follow(world, sw_if),
+        IfEvent::Mac(sw_if) => {
+            vrrp.follow(world, sw_if);
+            // A unicast virtual router answers by the interface's own address.
+            if vrrp.has(sw_if) {
+                vrrp.publish(world, sw_if);
+            }
+        }
         _ => {}
     });
 }
@@ -36,18 +45,29 @@ impl Process for VrrpProcess {
 }
 
 impl Vrrp {
-    /// An interface has changed: virtual routers on it and virtual routers that track it may too.
-    fn follow(&self, world: &World, sw_if: SwIfIndex) {
-        let concerned =
-            |vr: &crate::table::Vr| vr.config.key.sw_if == sw_if || vr.tracked.contains_key(&sw_if);
-        if self.table().routers.values().any(concerned) {
-            self.refresh(world);
-        }
+    fn has(&self, sw_if: SwIfIndex) -> bool {
+        self.table().of(sw_if).next().is_some()
     }
 
-    /// Brings all machines up to date with interfaces.
-    pub fn refresh(&self, world: &World) {
-        for index in self.indices() {
+    /// Brings the virtual routers on an interface that has changed up to date, and those that track
+    /// it.
+    fn follow(&self, world: &World, sw_if: SwIfIndex) {
+        let concerned: Vec<_> = {
+            let table = self.table();
+            let is_concerned =
+                |vr: &Vr| vr.config.key.sw_if == sw_if || vr.tracked.contains_key(&sw_if);
+            let all = table.routers.iter().filter(|(_, vr)| is_concerned(vr));
+            all.map(|(index, _)| *index).collect()
+        };
+        self.refresh(world, concerned);
+    }
+
+    /// Brings the machines of virtual routers up to date with interfaces.
+    pub fn refresh(&self, world: &World, indices: Vec<u32>) {
+        if indices.is_empty() {
+            return;
+        }
+        for index in indices {
             let effects = {
                 let mut table = self.table();
                 let Some(vr) = table.routers.get_mut(&index) else { continue };
@@ -73,21 +93,20 @@ impl Vrrp {
         self.table().routers.values().filter_map(|vr| vr.machine.due()).min()
     }
 
-    /// Reads the advertisements that a virtual router received, and then runs its timer: a master
-    /// that was heard in time isn't gone, even if control is late.
+    /// Reads the advertisements that a virtual router received, and then runs its timer. So a master
+    /// whose advertisement arrived in time isn't replaced because control reads it late.
     fn step(&self, world: &World, index: u32, now: u64) -> Vec<Effect> {
         let mut table = self.table();
         let Some(vr) = table.routers.get_mut(&index) else { return Vec::new() };
         let mut effects = Vec::new();
-        while let Some(advertisement) = vr.received.take() {
+        vr.received.drain(|advertisement| {
+            let Advertisement { priority, interval, from, .. } = advertisement;
             self.counters.count(index, Event::Received);
-            if advertisement.priority == 0 {
+            if priority == 0 {
                 self.counters.count(index, Event::ReceivedZero);
             }
-            let from = advertisement.from;
-            let heard =
-                Heard { priority: advertisement.priority, interval: advertisement.interval, from };
             let own = check::source_for(world, vr.config.key, from).unwrap_or(from);
+            let heard = Heard { priority, interval, from };
             let (more, outcome) = vr.machine.receive(now, &heard, own);
             effects.extend(more);
             match outcome {
@@ -98,7 +117,7 @@ impl Vrrp {
                 Outcome::Preempted => self.counters.count(index, Event::Preempted),
                 Outcome::Ignored => self.counters.count(index, Event::Ignored),
             }
-        }
+        });
         effects.extend(vr.machine.expire(now));
         effects
     }

@@ -115,8 +115,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// The virtual routers of an interface.
+    /// The virtual routers of an interface, in the order of their names.
     pub fn of(&self, sw_if: SwIfIndex) -> impl Iterator<Item = &Vr> {
-        self.routers.values().filter(move |vr| vr.config.key.sw_if == sw_if)
+        let first = VrKey { sw_if, v6: false, id: 0 };
+        let last = VrKey { sw_if, v6: true, id: u8::MAX };
+        let indices = self.names.range(first..=last).map(|(_, index)| index);
+        indices.filter_map(|index| self.routers.get(index))
     }
 }

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use wire::MacAddr;
 
-/// Maximum number of further MAC addresses of one interface: more than the virtual routers of both
-/// IP versions that it can have.
-const MOST: usize = 1024;
-/// The name under which a device is promiscuous because it can't be told further addresses.
+/// Maximum number of further MAC addresses that one user adds to one interface: the operator can't
+/// use up those of virtual routers, each of which is a user of one address.
+const MOST: usize = 512;
+/// The name under which a device without a filter for further addresses is promiscuous.
 const TAKER: &str = "further MAC addresses";
 
 /// The user of a further MAC address: an address stays as long as it has one.
@@ -35,6 +35,7 @@ impl MacUser {
 struct Entry {
     /// The device of the interface: its parent or itself.
     device: SwIfIndex,
+    /// The users of each address.
     users: BTreeMap<MacAddr, BTreeSet<MacUser>>,
 }
 
@@ -108,11 +109,11 @@ impl FurtherMacs {
     }
 
     /// Lets an interface receive frames for a further address. Its device gets the address in its
-    /// filter, or is promiscuous if it can't be told. No change if the user has added it before.
+    /// filter, or becomes promiscuous if it has none. No change if the user has added it before.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−7); an address that
-    /// isn't one of a station (−7); more than 1024 addresses (−162); the device's error.
+    /// isn't one of a station (−7); more than 512 addresses of a user (−162); the device's error.
     pub fn add(
         &self,
         world: &World,
@@ -123,16 +124,16 @@ impl FurtherMacs {
         let interface = self.interfaces.get(sw_if)?;
         check(&interface, mac)?;
         let device = interface.parent;
-        let (is_known, is_full) = {
-            let inner = self.inner();
-            let users = inner.entries.get(&sw_if).map(|entry| &entry.users);
-            let is_full = users.is_some_and(|u| u.len() >= MOST && !u.contains_key(&mac));
-            (inner.filters.get(&device).is_some_and(|macs| macs.contains_key(&mac)), is_full)
-        };
-        if is_full {
+        let own = self.of_user(sw_if, user);
+        if own.contains(&mac) {
+            return Ok(());
+        }
+        if own.len() >= MOST {
             let text = format!("{} has {MOST} further MAC addresses already", interface.name);
             return Err(Error::limit(text).retval(retval::LIMIT_EXCEEDED));
         }
+        let is_known =
+            self.inner().filters.get(&device).is_some_and(|macs| macs.contains_key(&mac));
         if !is_known {
             let is_filtered =
                 self.interfaces.get(device)?.device.set_further_mac(world, mac, true)?;
@@ -224,4 +225,28 @@ fn check(interface: &Interface, mac: MacAddr) -> Result<(), Error> {
         return wrong(format!("{mac} is not the address of one station"));
     }
     Ok(())
+}
+
+#[cfg(feature = "tests")]
+mod tests {
+    use super::*;
+    use graph::drive::Bench;
+
+    #[suite::test]
+    fn a_user_does_not_use_up_the_addresses_of_others() {
+        let bench = Bench::new(crate::tests::STATEFUL);
+        let sw_if = crate::tests::add(&bench, "a").expect("added");
+        let further: Arc<FurtherMacs> = bench.world.get();
+        let mac = |n: usize| MacAddr([2, 0, 0, 0, (n >> 8) as u8, n as u8]);
+        let add = |n, user| further.add(&bench.world, sw_if, mac(n), user);
+        for n in 0..MOST {
+            add(n, MacUser::OPERATOR).expect("there is room");
+        }
+        assert_eq!(add(MOST, MacUser::OPERATOR).expect_err("it is full").code(), -162);
+        add(0, MacUser::OPERATOR).expect("it is there already");
+        let other = MacUser { feature: "test", id: 1 };
+        add(MOST, other).expect("another user's");
+        assert_eq!(further.list(sw_if), Vec::from_iter((0..=MOST).map(mac)));
+        assert_eq!(further.of_user(sw_if, other), [mac(MOST)]);
+    }
 }

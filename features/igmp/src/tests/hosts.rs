@@ -112,3 +112,25 @@ fn queries_are_answered_in_time_with_what_they_ask_for() {
     assert_eq!(reported(&rig).len(), 4);
     assert!(listed(&rig, 0).is_empty());
 }
+
+#[suite::test]
+fn queries_for_many_sources_are_answered_for_all() {
+    use crate::filter::Filter;
+    use crate::host::Host;
+    let group = ip("239.1.1.1");
+    let mut host = Host::default();
+    host.set(0, group, &Filter::include(set(&["10.9.0.1"])), 1);
+    assert_eq!(host.take_changes(0, 1).len(), 1);
+    let others = |from: u32| (from..from + 300).map(|n| Ipv4Addr::from(0x0a00_0000 + n)).collect();
+    // Three queries are for sources that it doesn't listen to.
+    for n in 0..3 {
+        host.query(0, group, others(300 * n), 100);
+    }
+    assert_eq!(host.take_answers(100), []);
+    // More than 1024 sources aren't kept.
+    for n in 0..10 {
+        host.query(100, group, others(300 * n), 100);
+    }
+    assert_eq!(host.take_answers(200), [record(Kind::IS_INCLUDE, "239.1.1.1", &["10.9.0.1"])]);
+    assert_eq!(host.due(), None);
+}

@@ -95,6 +95,29 @@ fn the_upstream_interface_listens_for_all_hosts_and_packets_reach_who_wants_them
 }
 
 #[suite::test]
+fn a_proxy_ends_with_its_table() {
+    let mut rig = rig(2);
+    rig.cli("igmp enable host p0");
+    rig.cli("igmp enable router p1");
+    rig.receive_all(1, &[report(1, &[record(Kind::ALLOW, GROUP, &["10.9.0.1"])])]);
+    let listens = [(ip(GROUP), ip("10.9.0.1"))];
+    // The second table may get the index of the first.
+    for _ in 0..2 {
+        rig.cli("ip table add 7");
+        assert!(!rig.cli("show ip mfib table 7").contains(GROUP));
+        rig.cli("igmp proxy-dev add vrf-id 7 p0");
+        rig.cli("igmp proxy-dev itf add vrf-id 7 p1");
+        assert!(rig.cli("show ip mfib table 7").contains(GROUP));
+        assert_eq!(listed(&rig, 0), listens);
+        rig.cli("ip table del 7");
+        assert_eq!(listed(&rig, 0), []);
+        let igmp = igmp(&rig);
+        assert!(igmp.table().proxies.is_empty() && igmp.table().installed.is_empty());
+    }
+    assert_eq!(listed(&rig, 1), listens, "the hosts still listen");
+}
+
+#[suite::test]
 fn groups_of_a_link_are_never_proxied() {
     let mut rig = proxy();
     rig.receive_all(1, &[report(1, &[record(Kind::TO_EXCLUDE, "224.0.0.251", &[])])]);

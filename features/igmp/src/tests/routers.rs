@@ -7,6 +7,8 @@ use crate::event::{FilterMode, IgmpEvent};
 use crate::packet::Numbers;
 use crate::router::Query;
 use msg::Loopback;
+use net::drive::{Recorder, ethernet};
+use net::{IfKind, Interfaces, NewInterface};
 
 const GENERAL: Numbers = Numbers { response: 100, interval: 60 };
 
@@ -132,4 +134,37 @@ fn source_specific_groups_have_named_sources_only() {
     rig.cli("igmp group-prefix 232.1.0.0/16 ssm");
     assert_eq!(rig.cli("show igmp ssm-ranges"), "232.0.0.0/8 ssm\n");
     assert_eq!(rig.refused("igmp group-prefix 10.0.0.0/8 ssm").0, -7);
+}
+
+#[suite::test]
+fn records_without_room_are_counted() {
+    let mut rig = rig(2);
+    rig.cli("igmp enable router p0");
+    rig.cli("igmp enable router p1");
+    let group = ip("239.1.1.1");
+    let sources =
+        |i: u32| (0..300).map(|n| Ipv4Addr::from(0x0a09_0000 + 300 * i + n)).collect::<Sources>();
+    let all: Vec<_> = (0..4)
+        .map(|i| report(0, &[Record { kind: Kind::ALLOW, group, sources: sources(i) }]))
+        .collect();
+    rig.receive_all(0, &all);
+    let expected: Vec<_> = (0..3).flat_map(sources).map(|source| (group, source)).collect();
+    assert_eq!(listed(&rig, 0), expected);
+    let counter = rig.world().stats.simple("/net/igmp/rx/no-room");
+    let count = |i: usize| counter.of_control(rig.ports[i].0 as usize);
+    assert_eq!([count(0), count(1)], [1, 0]);
+}
+
+#[suite::test]
+fn an_interface_without_ethernet_frames_sends_none() {
+    let mut rig = rig(0);
+    let world = rig.world();
+    let new = NewInterface { kind: IfKind::Ip, ..ethernet("tun0", wire::MacAddr::ZERO) };
+    let made = world.get::<Interfaces>().create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if));
+    made.expect("created");
+    rig.cli("set interface state tun0 up");
+    rig.cli("set interface ip address tun0 10.9.0.1/24");
+    rig.cli("igmp enable router tun0");
+    rig.seconds(70);
+    assert!(sent(&rig).is_empty());
 }

@@ -127,3 +127,66 @@ fn no_host_fills_a_routers_memory() {
     assert_eq!((router.groups().count(), router.due()), (0, None));
     assert!(router.record(100, (Kind::ALLOW, ip(GROUP)), &many, TIMES).is_some(), "room again");
 }
+
+/// The first `n` sources of 10.0.0.0/8.
+fn first(n: u32) -> Sources {
+    (0..n).map(|n| Ipv4Addr::from(0x0a00_0000 + n)).collect()
+}
+
+#[suite::test]
+fn a_full_router_still_hears_of_what_it_knows() {
+    let mut router = Router::default();
+    let group = |n: u32| Ipv4Addr::from(0xef00_0000 + n);
+    // 32 groups of 1024 sources are as many as there is room for.
+    let many = first(1024);
+    for n in 0..32 {
+        assert!(router.record(0, (Kind::ALLOW, group(n)), &many, TIMES).is_some());
+    }
+    assert_eq!(router.record(0, (Kind::ALLOW, group(99)), &set(&[A]), TIMES), None);
+    for n in 0..32 {
+        assert!(router.record(50, (Kind::IS_INCLUDE, group(n)), &many, TIMES).is_some());
+    }
+    assert_eq!(router.expire(149), []);
+    // A source is left, which makes room for another one.
+    let left = router.record(130, (Kind::BLOCK, group(0)), &set(&[A]), TIMES);
+    assert_eq!(left, Some(vec![Query { group: group(0), sources: set(&[A]) }]));
+    assert_eq!(router.expire(140), [(group(0), many.clone())]);
+    assert!(router.record(140, (Kind::ALLOW, group(99)), &set(&[A]), TIMES).is_some());
+    assert_eq!(router.groups().count(), 33);
+    // All sources but some take the place of named ones.
+    let few = first(300);
+    assert!(router.record(140, (Kind::TO_EXCLUDE, group(1)), &few, TIMES).is_some());
+    assert_eq!(router.filter(group(1)), Filter::exclude([]));
+}
+
+#[suite::test]
+fn a_group_has_a_share_of_the_room() {
+    let mut router = Router::default();
+    let group = ip(GROUP);
+    assert_eq!(router.record(0, (Kind::ALLOW, group), &first(1025), TIMES), None);
+    assert!(router.record(0, (Kind::ALLOW, group), &first(1024), TIMES).is_some());
+    assert_eq!(router.record(0, (Kind::ALLOW, group), &set(&["10.9.0.1"]), TIMES), None);
+    assert_eq!(router.listed(group), first(1024));
+}
+
+#[suite::test]
+fn all_queries_about_a_group_are_repeated() {
+    let group = ip(GROUP);
+    let mut router = Router::default();
+    let hear = |router: &mut Router, now, kind, sources: &[&str]| {
+        router.record(now, (kind, group), &set(sources), TIMES).expect("room")
+    };
+    // A query for a source and one for the group.
+    hear(&mut router, 0, Kind::IS_INCLUDE, &[A]);
+    hear(&mut router, 0, Kind::IS_EXCLUDE, &[A, B]);
+    assert_eq!(hear(&mut router, 1, Kind::TO_INCLUDE, &[]), asks(&[&[A], &[]]));
+    assert_eq!(router.take_repeats(5, TIMES.leave), []);
+    assert_eq!(router.take_repeats(6, TIMES.leave), asks(&[&[A], &[]]));
+    // Two queries for sources are repeated as one.
+    router.expire(100);
+    hear(&mut router, 100, Kind::ALLOW, &[A, B, C]);
+    assert_eq!(hear(&mut router, 101, Kind::BLOCK, &[A]), asks(&[&[A]]));
+    assert_eq!(hear(&mut router, 103, Kind::BLOCK, &[B]), asks(&[&[B]]));
+    assert_eq!(router.take_repeats(106, TIMES.leave), asks(&[&[A, B]]));
+    assert_eq!(router.take_repeats(200, TIMES.leave), []);
+}

@@ -40,6 +40,42 @@ fn the_master_answers_arp_by_the_virtual_mac_address() {
 }
 
 #[suite::test]
+fn a_request_from_a_group_is_not_answered_to_the_group() {
+    let mut rig = rig(1);
+    rig.cli("vrrp vr add p0 vr_id 7 10.0.0.9");
+    rig.cli("vrrp proto start p0 vr_id 7");
+    pass(&mut rig, 400);
+    rig.sent();
+    let mut bad = request([10, 0, 0, 9]);
+    bad[22..28].copy_from_slice(&MacAddr::BROADCAST.0);
+    assert!(rig.pass(0, &bad).is_empty());
+    assert_eq!(rig.count("vrrp4-arp-input", "VRRP packets processed"), 0);
+    assert_eq!(rig.pass(0, &request([10, 0, 0, 9])).len(), 1);
+}
+
+#[suite::test]
+fn a_unicast_master_answers_by_the_new_mac_address_of_its_interface() {
+    let mut rig = rig(1);
+    rig.cli("vrrp vr add p0 vr_id 7 unicast interval 10 10.0.0.9");
+    rig.cli("vrrp peers p0 vr_id 7 10.0.0.2");
+    rig.cli("vrrp proto start p0 vr_id 7");
+    pass(&mut rig, 40);
+    let new = MacAddr([2, 0, 0, 0, 0, 0x99]);
+    for mac in [port_mac(0), new] {
+        rig.cli(&format!("set interface mac address p0 {mac}"));
+        rig.sent();
+        let answers = rig.pass(0, &request([10, 0, 0, 9]));
+        let arp = Arp::new(
+            ArpOp::REPLY,
+            (mac, [10, 0, 0, 9].into()),
+            (peer_mac(0), [10, 0, 0, 2].into()),
+        );
+        let ethernet = Ethernet::new(mac, peer_mac(0), EtherType::ARP);
+        assert_eq!(answers, [(0, [ethernet.as_bytes(), arp.as_bytes()].concat())]);
+    }
+}
+
+#[suite::test]
 fn packets_for_the_virtual_mac_address_are_forwarded_by_the_master() {
     let mut rig = rig(2);
     rig.cli("vrrp vr add p0 vr_id 7 10.0.0.9");

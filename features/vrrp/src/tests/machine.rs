@@ -118,6 +118,26 @@ fn a_master_yields_to_higher_priority_and_to_a_higher_address() {
 }
 
 #[suite::test]
+fn a_flood_is_answered_ten_times_a_second() {
+    for priority in [0, 50] {
+        let mut machine = master(100);
+        let start = machine.due().expect("a timer");
+        machine.expire(start);
+        let mut sent = Vec::new();
+        for ms in 0..1000 {
+            let now = start + ms * MS;
+            let heard = heard(priority, 100, "10.0.0.9");
+            let mut effects = machine.receive(now, &heard, ip(OWN)).0;
+            effects.extend(machine.expire(now));
+            sent.extend(effects.into_iter().map(|effect| (ms, effect)));
+        }
+        // Each answer, the deferred ones too, is 100 ms behind the one before.
+        let expected: Vec<_> = (0..10).map(|n| (100 * n, Effect::Advertise(100))).collect();
+        assert_eq!(sent, expected, "priority {priority}");
+    }
+}
+
+#[suite::test]
 fn an_owner_is_master_at_once_and_hears_nobody() {
     let mut machine = machine(255, true);
     assert_eq!(

@@ -116,9 +116,10 @@ fn bytes_of_reports_and_announcements() {
         0x46, 0xc0, 0, 40, 0, 0, 0, 0, 1, 2, 0x39, 0xf9, 10, 0, 0, 1, 224, 0, 0, 22, 0x94, 4, 0, 0,
         0x22, 0, 0xf9, 0xeb, 0, 0, 0, 1, 4, 0, 0, 0, 224, 0, 0, 18,
     ];
-    let report = packet::report(mac, ip("10.0.0.1"), &[ip("10.0.0.9")]);
-    assert_eq!(report, igmp, "{report:02x?}");
-    let report = packet::report(mac, ip("fe80::1"), &[ip("fe80::9"), ip("2001:db8::12:3456")]);
+    let reports = packet::reports(mac, ip("10.0.0.1"), &[ip("10.0.0.9")]);
+    assert_eq!(reports, [igmp], "{reports:02x?}");
+    let reports = packet::reports(mac, ip("fe80::1"), &[ip("fe80::9"), ip("2001:db8::12:3456")]);
+    let [report] = &reports[..] else { panic!("{reports:02x?}") };
     #[rustfmt::skip]
     let records = [
         4, 0, 0, 0, 0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x12,
@@ -140,4 +141,31 @@ fn bytes_of_reports_and_announcements() {
     // Router and override; the target's link-layer address is the virtual one.
     assert_eq!((advert[54], advert[58]), (136, 0xa0));
     assert_eq!(advert[78..], [2, 1, 0, 0, 0x5e, 0, 2, 7]);
+}
+
+#[suite::test]
+fn reports_of_many_addresses_fit_into_packets() {
+    let address = |n: u16| std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, n);
+    let addresses: Vec<_> = (1..=90).map(|n| IpAddr::from(address(n))).collect();
+    let reports = packet::reports(MacAddr([2, 0, 0, 0, 0, 1]), ip("fe80::1"), &addresses);
+    assert!(reports.iter().all(|frame| frame.len() <= 14 + 1280));
+    let groups = reports.iter().flat_map(|frame| {
+        let records = wire::mld::Mld2Report::records(&frame[62..]);
+        records.map(|record| std::net::Ipv6Addr::from(record.group)).collect::<Vec<_>>()
+    });
+    let solicited = (1..=90).map(|n| wire::nd::solicited_node(address(n)));
+    let expected: Vec<_> = std::iter::once(packet::GROUP6).chain(solicited).collect();
+    assert_eq!(groups.collect::<Vec<_>>(), expected);
+}
+
+#[suite::test]
+fn a_fragment_is_no_advertisement() {
+    let mut frame = advertisement(7, 100, "10.0.0.2", "10.0.0.9");
+    let bytes = &mut frame[14..];
+    assert!(packet::read::<Ip4>(bytes).is_ok());
+    // The first fragment, and a later one.
+    for flags_and_offset in [[0x20, 0], [0, 1]] {
+        bytes[6..8].copy_from_slice(&flags_and_offset);
+        assert_eq!(packet::read::<Ip4>(bytes), Err(Fault::Size));
+    }
 }
