@@ -25,8 +25,10 @@
 
 mod api;
 mod cli;
+mod lifetime;
 mod output;
 mod random;
+mod received;
 mod relay;
 #[cfg(feature = "tests")]
 mod tests;
@@ -60,13 +62,21 @@ pub static PLUGIN: Plugin = Plugin {
         "RFC 8415",
     ],
     limits: &[
+        "Clients send their first message at once (RFC 2131 4.4.1 and RFC 8415 18.2.1 delay it), and \
+         keep no lease over a restart",
         "The DHCPv4 client doesn't probe its address by ARP (RFC 2131 4.4.1); it declines an address \
          that overlaps with a network of the router",
+        "The DHCPv4 client repeats messages each second at first, as VPP does (RFC 2131 4.1 and 4.4.5 \
+         wait longer), names its address in renewals, takes messages of transaction 0 for its own, \
+         and reads no options in the fields `file' and `sname'",
         "The DHCPv6 clients take the first offer (RFC 8415 18.2.1 waits a second for others), and \
          all interfaces have the same IAID",
         "Clients of IPv6 that a command starts wait until IPv6 is enabled on their interface (`enable \
          ip6 interface`)",
-        "No rapid commit, reconfiguration, release; relays keep option 82 in answers, as VPP does",
+        "No rapid commit, reconfiguration, confirmation, release; DHCPv6 clients decline no address, \
+         and use addresses beyond the preferred lifetime as before it",
+        "Relays keep option 82 in answers, as VPP does; the DHCPv6 relay drops messages of types that \
+         RFC 8415 7.3 doesn't list, and answers other relays only on the link",
         "No discard route for delegated prefixes",
     ],
     state: &[

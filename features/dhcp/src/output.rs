@@ -3,14 +3,14 @@
 //! `ip4-output` or `ip6-output`, as forwarded packets do: access lists and marks apply to them.
 
 use buffer::{Buffer, Flags};
+use cli::{Error, Result, retval};
 use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, World, filled};
-use net::{Interfaces, Net};
+use net::{IfKind, Interface, Interfaces, Net};
 use stats::Simple;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use wire::Ethernet;
-use wire::Header;
+use wire::{Ethernet, Header};
 
 /// `ip4-dhcp-client-output` or `ip6-dhcp-client-output`.
 pub struct ClientOutput<F> {
@@ -62,10 +62,43 @@ impl<F: Net> Node for ClientOutput<F> {
     }
 }
 
+/// The interface, if clients can be there.
+///
+/// # Errors
+/// An interface that isn't there (−2) or carries no Ethernet frames (−151).
+pub fn ethernet(world: &World, sw_if: SwIfIndex) -> Result<Interface> {
+    let interface = world.get::<Interfaces>().get(sw_if)?;
+    if interface.kind != IfKind::Ethernet {
+        let why = format!("{} carries no Ethernet frames", interface.name);
+        return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
+    }
+    Ok(interface)
+}
+
 /// Sends a frame of an IP version by an interface, from the main thread. A frame that finds no
 /// buffer is counted for the interface in `unsent`.
 pub fn send<F: Net>(world: &World, sw_if: SwIfIndex, frame: Vec<u8>, unsent: &Simple) {
-    let Some(node) = world.node(&filled(ClientOutput::<F>::NAME, F::IS_V6)) else { return };
+    let node = filled(ClientOutput::<F>::NAME, F::IS_V6);
+    inject(world, &node, sw_if, frame, unsent, move |b| {
+        let pulled = b.pull(Ethernet::LEN);
+        b.mark_l3();
+        let rewound = b.rewind(Ethernet::LEN);
+        debug_assert!(pulled && rewound, "a frame has its header");
+        b.tx_if = sw_if.0;
+    });
+}
+
+/// Brings a packet of a client in at a node, on the main thread, once `prepare` has set what the
+/// node reads.
+pub fn inject(
+    world: &World,
+    node: &str,
+    sw_if: SwIfIndex,
+    packet: Vec<u8>,
+    unsent: &Simple,
+    prepare: impl FnOnce(&mut Buffer) + Send + 'static,
+) {
+    let Some(node) = world.node(node) else { return };
     let main = ThreadIndex(0);
     let unsent = unsent.lane(main.at());
     world.on_thread(main, move |rt| {
@@ -73,16 +106,14 @@ pub fn send<F: Net>(world: &World, sw_if: SwIfIndex, frame: Vec<u8>, unsent: &Si
             unsent.add(sw_if.at(), 1);
             return;
         };
-        if !b.append_bytes(&frame, rt.cache()) || !b.pull(Ethernet::LEN) {
+        if !b.append_bytes(&packet, rt.cache()) {
             unsent.add(sw_if.at(), 1);
             rt.cache().free(b);
             return;
         }
-        b.mark_l3();
-        let rewound = b.rewind(Ethernet::LEN);
-        debug_assert!(rewound, "these bytes were pulled");
-        (b.rx_if, b.tx_if, b.flow_hash) = (0, sw_if.0, 0);
+        (b.rx_if, b.flow_hash) = (0, 0);
         b.flags.insert(Flags::LOCAL.union(Flags::IP4_CSUM_OK).union(Flags::L4_CSUM_OK));
+        prepare(&mut b);
         rt.inject(node, b);
     });
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the DHCPv4 client.
 
-use crate::v4::client::{Clients, Config, Status};
+use crate::v4::client::Clients;
 use crate::v4::machine::State;
+use crate::v4::status::{Config, Status};
 use cli::Result;
 use graph::{SwIfIndex, World};
 use msg::{Caller, Messages};
@@ -13,7 +14,7 @@ use tunnel_dscp::IpDscp;
 pub fn messages(m: &mut Messages<World>) {
     m.call_by(config);
     m.dump(|w, _: DhcpClientDump| {
-        Ok(w.get::<Clients>().list().iter().map(details).collect::<Vec<_>>())
+        Ok(w.get::<Clients>().list().into_iter().map(|status| details(&status)))
     });
     m.answer::<DhcpComplEvent>();
     m.call(|w, r: DhcpClientDetectEnableDisable| {

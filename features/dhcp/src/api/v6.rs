@@ -16,37 +16,29 @@ use net::api::{InterfaceIndex, Ip6Address, Ip6AddressWithPrefix, Ip6Prefix};
 use std::net::Ipv6Addr;
 use wire::{Ip6, Prefix};
 
-/// Programs don't enable IPv6 first. It is a setting of its own, which is saved: an operator may
-/// disable it again while the client is there.
-fn enable_ip6(world: &World, sw_if: SwIfIndex) -> Result<()> {
-    world.get::<Addresses<Ip6>>().enable(world, sw_if, true)
+/// Starts or ends a client of an interface. Its start enables IPv6, as programs expect; that setting
+/// is saved by itself, and an operator may disable IPv6 again while the client is there.
+fn set_client(w: &World, sw_if: SwIfIndex, kind: Kind, group: &str, on: bool) -> Result<()> {
+    let clients = w.get::<Clients6>();
+    if !on {
+        return clients.disable(w, sw_if, kind);
+    }
+    clients.enable(w, sw_if, kind, group)?;
+    w.get::<Addresses<Ip6>>().enable(w, sw_if, true)
 }
 
 /// The module of the client for addresses.
 pub static ADDRESSES: Module<World> = Module::plugin("dhcp6_ia_na_client_cp", |m| {
     m.call(|w, r: Dhcp6ClientEnableDisable| {
-        let (clients, sw_if) = (w.get::<Clients6>(), r.sw_if_index.existing(w)?);
-        match r.enable {
-            true => {
-                clients.enable(w, sw_if, Kind::Addresses, "")?;
-                enable_ip6(w, sw_if)
-            }
-            false => clients.disable(w, sw_if, Kind::Addresses),
-        }
+        set_client(w, r.sw_if_index.existing(w)?, Kind::Addresses, "", r.enable)
     });
 });
 
 /// The module of the client for prefixes.
 pub static PREFIXES: Module<World> = Module::plugin("dhcp6_pd_client_cp", |m| {
     m.call(|w, r: Dhcp6PdClientEnableDisable| {
-        let (clients, sw_if) = (w.get::<Clients6>(), r.sw_if_index.existing(w)?);
-        match r.enable {
-            true => {
-                clients.enable(w, sw_if, Kind::Prefixes, r.prefix_group.as_str())?;
-                enable_ip6(w, sw_if)
-            }
-            false => clients.disable(w, sw_if, Kind::Prefixes),
-        }
+        let sw_if = r.sw_if_index.existing(w)?;
+        set_client(w, sw_if, Kind::Prefixes, r.prefix_group.as_str(), r.enable)
     });
     m.call(|w, r: Ip6AddDelAddressUsingPrefix| {
         let sw_if = r.sw_if_index.existing(w)?;
@@ -116,12 +108,12 @@ fn server(w: &World, sw_if: SwIfIndex, index: u32) -> Result<Option<Vec<u8>>> {
     let Some(index) = net::api::given(index) else { return Ok(None) };
     let clients = w.get::<Clients6>();
     let state = clients.state();
-    let known = state.servers.get(&sw_if).and_then(|all| all.get(index as usize));
+    let known = state.servers.get(&sw_if).and_then(|servers| servers.get(index));
     let none = || {
         Error::not_found(format!("no answer of a server {index} has come by the interface"))
             .retval(retval::INVALID_VALUE)
     };
-    known.cloned().map(Some).ok_or_else(none)
+    known.map(|id| Some(id.to_vec())).ok_or_else(none)
 }
 
 macro_rules! send {

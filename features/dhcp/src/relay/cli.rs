@@ -55,23 +55,30 @@ pub fn vss<F: Net>(w: &World, m: &Matches) -> Result<()> {
     relay.set_vss(w, table, Some(vss))
 }
 
+/// All servers, each with the id of its clients' table and the source of messages to it.
+fn servers<F: Net>(w: &World) -> Vec<(u32, F::Addr, Server<F::Addr>)> {
+    let proxies = w.get::<Relay<F>>().proxies().into_iter();
+    let of = |(Proxy { rx_table_id, source, servers }, _)| {
+        servers.into_iter().map(move |server| (rx_table_id, source, server))
+    };
+    proxies.flat_map(of).collect()
+}
+
 /// `show dhcp proxy`, `show dhcpv6 proxy`.
 pub fn show<F: Net>(w: &World) -> Output {
-    let rows = w.get::<Relay<F>>().proxies().into_iter().flat_map(|(proxy, _)| {
-        let Proxy { rx_table_id, source, servers } = proxy;
-        servers.into_iter().map(move |server| (rx_table_id, source, server))
-    });
-    let rows: Vec<_> = rows.collect();
     let table = Table::new().right("RX FIB").left("Source").right("Server FIB").left("Server");
-    table.list(rows, |_: &World, (rx, source, server): (u32, F::Addr, Server<F::Addr>), out| {
-        out.row([
-            rx.into(),
-            Cell::from(source.into().to_string()),
-            server.table_id.into(),
-            Cell::from(server.addr.into().to_string()),
-        ]);
-        Ok(())
-    })
+    table.list(
+        servers::<F>(w),
+        |_: &World, (rx, source, server): (u32, F::Addr, Server<F::Addr>), out| {
+            out.row([
+                rx.into(),
+                Cell::from(source.into().to_string()),
+                server.table_id.into(),
+                Cell::from(server.addr.into().to_string()),
+            ]);
+            Ok(())
+        },
+    )
 }
 
 /// `show dhcp vss`, `show dhcpv6 vss`.
@@ -104,12 +111,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
 }
 
 fn write<F: Net>(world: &World, config: &mut RunningConfig) {
-    let relay = world.get::<Relay<F>>();
-    let servers = relay.proxies().into_iter().flat_map(|(proxy, _)| {
-        let Proxy { rx_table_id, source, servers } = proxy;
-        servers.into_iter().map(move |server| (rx_table_id, source, server))
-    });
-    config.list(Phase::FEATURES, servers.collect::<Vec<_>>(), |_, (rx, source, server), lines| {
+    config.list(Phase::FEATURES, servers::<F>(world), |_, (rx, source, server), lines| {
         let command = words::<F>("set dhcpv6 proxy", "set dhcp proxy");
         let line = |del: &str| {
             let tables = format!("server-fib-id {} rx-fib-id {rx}", server.table_id);
@@ -119,7 +121,7 @@ fn write<F: Net>(world: &World, config: &mut RunningConfig) {
         };
         lines.push(line(""), line(" del"));
     });
-    config.list(Phase::FEATURES, relay.vss(), |_, (id, vss), lines| {
+    config.list(Phase::FEATURES, world.get::<Relay<F>>().vss(), |_, (id, vss), lines| {
         let command = words::<F>("set dhcpv6 vss", "set dhcp option-82 vss");
         let vss = match vss {
             Vss::Default => "default".to_string(),

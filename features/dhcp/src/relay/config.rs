@@ -52,6 +52,14 @@ pub struct View<A> {
     pub vss: Option<Box<[u8]>>,
 }
 
+impl<A: PartialEq> View<A> {
+    /// True for a server in a table whose answers the clients get.
+    #[inline(always)]
+    pub fn has_server(&self, addr: A, table: TableIndex) -> bool {
+        self.servers.iter().any(|server| server.addr == addr && server.table == table)
+    }
+}
+
 struct State<A> {
     /// The proxies by the index of the clients' table, on which each has a reference, as each
     /// server has on its table.
@@ -138,7 +146,7 @@ impl<F: Net> Relay<F> {
     ///
     /// # Errors
     /// A server (−58) or source (−57) that is no address of a host; too many servers of one table
-    /// (−162).
+    /// (−162); no room for the group of all servers (−99).
     pub fn add(
         &self,
         world: &World,
@@ -177,8 +185,9 @@ impl<F: Net> Relay<F> {
         }
         done?;
         self.publish(rx);
-        if is_first {
-            listen::<F>(world, rx, true)?;
+        if is_first && let Err(why) = listen::<F>(world, rx, true) {
+            self.remove(world, rx_table_id, server, server_table_id)?;
+            return Err(why);
         }
         world.note_config_change();
         Ok(())

@@ -4,8 +4,8 @@
 
 pub mod cli;
 pub mod config;
-mod headers6;
 pub mod option82;
+pub mod packet;
 pub mod to_client4;
 pub mod to_client6;
 pub mod to_server4;

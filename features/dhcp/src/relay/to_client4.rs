@@ -4,16 +4,17 @@
 
 use super::config::Relay;
 use super::option82::Information;
-use super::to_server4::{HEADERS, become_own, put_headers};
+use super::packet::{self, Ends, Received};
+use super::to_server4::is_of_server;
 use super::trace::RelayTrace;
-use crate::v4::client::{Clients, Received};
+use crate::v4::client::{self, Clients};
 use crate::v4::message::{CLIENT_PORT, Message, SERVER_PORT, code};
 use buffer::{Buffer, Field, Flags};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use net::{Addresses, Interfaces, L4, Net};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use wire::{EtherType, Ethernet, Header, Ip4, IpHeader, IpProtocol, Ipv4Header, MacAddr};
+use wire::Ip4;
 
 /// `dhcp-proxy-to-client`.
 pub struct ToClient4 {
@@ -98,7 +99,7 @@ impl ToClient4 {
         if b.is_chained() {
             return Some(To::PktTooBig);
         }
-        let Some(received) = Received::new(b.data()) else { return Some(To::PktTooBig) };
+        let Some(received) = client::Received::new(b.data()) else { return Some(To::PktTooBig) };
         if inbox.received.post(received).is_err() {
             return Some(To::Busy);
         }
@@ -115,7 +116,7 @@ impl ToClient4 {
     ) -> To {
         let Some(message) = Message::read(b.data()) else { return To::Malformed };
         trace.kind = message.message_type().map_or(0, |kind| kind as u8);
-        if !super::to_server4::is_of_server(message) {
+        if !is_of_server(message) {
             return To::NotOfServer;
         }
         let Some(option) = message.option(code::RELAY_AGENT) else { return To::Option82Missing };
@@ -131,14 +132,12 @@ impl ToClient4 {
         }
         let link = told.link.filter(|link| own.iter().any(|p| p.addr() == *link));
         let Some(link) = link else { return To::BadOption82Addr };
-        let Some(server) = sender(b) else { return To::Malformed };
+        let Some(Received { src: server, .. }) = packet::received::<Ip4>(b) else {
+            return To::Malformed;
+        };
         let from = views.get(b.rx_if as usize).unwrap_or_default();
         let proxy = self.relay.view(Ip4::table_of(&view), cx.turn);
-        let is_known = proxy.is_some_and(|proxy| {
-            let table = Ip4::table_of(&from);
-            proxy.servers.iter().any(|s| s.addr == server && s.table == table)
-        });
-        if !is_known {
+        if !proxy.is_some_and(|proxy| proxy.has_server(server, Ip4::table_of(&from))) {
             return To::BadSvrFibOrAddress;
         }
         if b.is_chained() || b.flags.contains(Flags::GSO) {
@@ -147,34 +146,16 @@ impl ToClient4 {
         if told.vss_unused {
             cx.count(To::VssNotProcessed, 1);
         }
-        let mut ip = Ipv4Header::new(link, Ipv4Addr::BROADCAST, IpProtocol::UDP, 0);
-        ip.ttl = 64;
-        if !put_headers(b, ip, (SERVER_PORT, CLIENT_PORT)) {
+        let ends = Ends { src: link, dst: Ipv4Addr::BROADCAST, ports: (SERVER_PORT, CLIENT_PORT) };
+        let done = packet::put_headers::<Ip4>(b, ends)
+            && packet::broadcast::<Ip4>(b, sw_if, view.mac, self.l4);
+        if !done {
             return To::PktTooBig;
         }
-        b.mark_l3();
-        let Some(slot) = b.push::<{ Ethernet::LEN }>() else { return To::PktTooBig };
-        let Some(slot) = Ethernet::view_mut(slot) else { return To::PktTooBig };
-        *slot = Ethernet::new(view.mac, MacAddr::BROADCAST, EtherType::IP4);
-        become_own(b, self.l4);
-        b.tx_if = sw_if;
         trace.server = Some(server.into());
         cx.count(To::RelayToClient, 1);
         To::Output(view.output)
     }
-}
-
-/// The sender of the datagram whose payload the packet begins with.
-#[inline(always)]
-fn sender(b: &mut Buffer) -> Option<Ipv4Addr> {
-    let back = b.l3_len();
-    if back < HEADERS || !b.rewind(back) {
-        return None;
-    }
-    let sender = Ipv4Header::view(b.data()).map(IpHeader::src);
-    let pulled = b.pull(back);
-    debug_assert!(pulled, "these bytes are there");
-    sender
 }
 
 impl Node for ToClient4 {

@@ -3,15 +3,14 @@
 //! 8415 19.2).
 
 use super::config::Relay;
-use super::headers6::{self, Ends};
-use super::to_server4::become_own;
+use super::packet::{self, Ends};
 use super::trace::RelayTrace;
 use crate::v6::message::{CLIENT_PORT, RELAY_FIXED, RelayMessage, SERVER_PORT, code, kind};
 use buffer::{Buffer, Field, Flags};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use net::{Addresses, Interfaces, L4, Net};
 use std::sync::Arc;
-use wire::{EtherType, Ethernet, Header, Ip6, MacAddr};
+use wire::Ip6;
 
 /// `dhcpv6-proxy-to-client`.
 pub struct ToClient6 {
@@ -99,12 +98,9 @@ impl ToClient6 {
         let own = self.addresses.of(sw_if, cx.turn).iter().map(|prefix| prefix.addr());
         let own = own.into_iter().find(|addr| !addr.is_unicast_link_local());
         let proxy = self.relay.view(Ip6::table_of(&view), cx.turn);
-        let Some(from) = headers6::received(b) else { return To::Malformed };
+        let Some(from) = packet::received::<Ip6>(b) else { return To::Malformed };
         let table = Ip6::table_of(&views.get(b.rx_if as usize).unwrap_or_default());
-        let is_known = proxy.is_some_and(|proxy| {
-            proxy.servers.iter().any(|s| s.addr == from.src && s.table == table)
-        });
-        if !is_known {
+        if !proxy.is_some_and(|proxy| proxy.has_server(from.src, table)) {
             return To::BadSvrFibOrAddress;
         }
         let Some(src) = own else { return To::NoInterfaceAddress };
@@ -113,15 +109,12 @@ impl ToClient6 {
         }
         b.truncate(len);
         let port = if is_for_relay { SERVER_PORT } else { CLIENT_PORT };
-        if !headers6::put_headers(b, Ends { src, dst: peer, ports: (SERVER_PORT, port) }) {
+        let ends = Ends { src, dst: peer, ports: (SERVER_PORT, port) };
+        let done = packet::put_headers::<Ip6>(b, ends)
+            && packet::broadcast::<Ip6>(b, sw_if, view.mac, self.l4);
+        if !done {
             return To::PktTooBig;
         }
-        b.mark_l3();
-        let Some(slot) = b.push::<{ Ethernet::LEN }>() else { return To::PktTooBig };
-        let Some(slot) = Ethernet::view_mut(slot) else { return To::PktTooBig };
-        *slot = Ethernet::new(view.mac, MacAddr::BROADCAST, EtherType::IP6);
-        become_own(b, self.l4);
-        b.tx_if = sw_if;
         trace.server = Some(from.src.into());
         cx.count(To::RelayToClient, 1);
         To::Output(view.output)

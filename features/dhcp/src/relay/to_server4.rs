@@ -4,19 +4,17 @@
 
 use super::config::Relay;
 use super::option82::Written;
+use super::packet::{self, Ends};
 use super::trace::RelayTrace;
 use crate::v4::message::{GIADDR, HOPS, Message, MessageType, SERVER_PORT, code};
 use buffer::{Buffer, Field, Flags};
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use net::{Addresses, Interfaces, L4, Net};
-use std::net::Ipv4Addr;
 use std::sync::Arc;
-use wire::{Header, Ip4, IpProtocol, Ipv4Header, UdpHeader};
+use wire::Ip4;
 
 /// Relays that a message may have passed (RFC 1542 4.1.1).
 const MOST_HOPS: u8 = 16;
-/// Bytes of the headers that a message gets.
-pub const HEADERS: usize = Ipv4Header::LEN + UdpHeader::LEN;
 
 /// `dhcp-proxy-to-server`.
 pub struct ToServer4 {
@@ -76,37 +74,6 @@ pub fn is_of_server(message: Message<'_>) -> bool {
     message.is_reply() || message.message_type().is_some_and(MessageType::is_of_server)
 }
 
-/// Puts a new IP header and UDP header in front of a message, in place of those that are there. The
-/// packet begins at its message then, and before at the IP header afterwards. False without room.
-#[inline(always)]
-#[must_use]
-pub fn put_headers(b: &mut Buffer, ip: Ipv4Header, ports: (u16, u16)) -> bool {
-    let len = b.packet_len();
-    let Some(headers) = b.push::<HEADERS>() else { return false };
-    let Some((slot, rest)) = Ipv4Header::split_mut(headers) else { return false };
-    let mut ip = Ipv4Header { ..ip };
-    ip.total_len.set((HEADERS + len) as u16);
-    ip.set_checksum();
-    *slot = ip;
-    let Some(slot) = UdpHeader::view_mut(rest) else { return false };
-    *slot = UdpHeader::new(ports.0, ports.1, len as u16);
-    true
-}
-
-/// Makes a packet one of ours that no device has received.
-#[inline(always)]
-pub fn become_own(b: &mut Buffer, l4: Field<L4>) {
-    const RECEIVED: Flags = Flags::CSUM_PARTIAL
-        .union(Flags::GSO)
-        .union(Flags::TABLE)
-        .union(Flags::L2_BROADCAST)
-        .union(Flags::L2_MULTICAST);
-    b.flags.remove(RECEIVED);
-    b.flags.insert(Flags::LOCAL.union(Flags::IP4_CSUM_OK).union(Flags::L4_CSUM_OK));
-    b.clear_field(l4);
-    (b.rx_if, b.flow_hash) = (0, 0);
-}
-
 impl ToServer4 {
     #[inline(always)]
     fn relay<const TRACED: bool>(
@@ -125,14 +92,14 @@ impl ToServer4 {
         let Some(proxy) = self.relay.view(Ip4::table_of(&view), cx.turn) else {
             return To::NoServer;
         };
-        let Some(&first) = proxy.servers.first() else { return To::NoServer };
+        let Some(first) = proxy.servers.first() else { return To::NoServer };
         let Some(link) = self.addresses.of(b.rx_if, cx.turn).first() else {
             return To::NoInterfaceAddress;
         };
         if message.hops() >= MOST_HOPS {
             return To::TooManyHops;
         }
-        if b.is_chained() || b.flags.contains(Flags::GSO) || b.l3_len() < HEADERS {
+        if b.is_chained() || b.flags.contains(Flags::GSO) {
             return To::PktTooBig;
         }
         let relayed = message.giaddr();
@@ -146,7 +113,7 @@ impl ToServer4 {
         if relayed.is_unspecified() && told || relayed == proxy.source {
             return To::Untrusted;
         }
-        let port = source_port(b);
+        let Some(from) = packet::received::<Ip4>(b) else { return To::Malformed };
         if relayed.is_unspecified() {
             let option = Written::new(sw_if, link.addr(), proxy.vss.as_deref());
             b.truncate(end);
@@ -159,60 +126,25 @@ impl ToServer4 {
         if let Some(slot) = b.bytes_mut::<1>(HOPS) {
             *slot = [hops];
         }
-        let mut ip = Ipv4Header::new(proxy.source, first.addr, IpProtocol::UDP, 0);
-        ip.ttl = 64;
-        if !put_headers(b, ip, (port, SERVER_PORT)) {
+        let ends = Ends { src: proxy.source, dst: first.addr, ports: (from.port, SERVER_PORT) };
+        if !packet::put_headers::<Ip4>(b, ends) {
             return To::PktTooBig;
         }
-        become_own(b, self.l4);
-        b.flags.insert(Flags::TABLE);
         if kind == Some(MessageType::Discover) {
             for server in proxy.servers[1..].iter().rev() {
-                self.copy(b, server.addr, server.table.0, cx);
+                let Some(copy) = packet::copy::<Ip4, TRACED>(b, server, self.l4, cx) else {
+                    cx.count(To::AllocFail, 1);
+                    continue;
+                };
+                cx.count(To::RelayToServer, 1);
+                cx.emit(To::Lookup, copy);
             }
         }
-        b.tx_if = first.table.0;
+        packet::send_to(b, first, self.l4);
         trace.server = Some(first.addr.into());
         cx.count(To::RelayToServer, 1);
         To::Lookup
     }
-
-    /// Sends a copy of a message to another server.
-    #[inline(always)]
-    fn copy<const TRACED: bool>(
-        &self,
-        b: &Buffer,
-        server: Ipv4Addr,
-        table: u32,
-        cx: &mut Cx<'_, TRACED>,
-    ) {
-        let Some(mut copy) = cx.alloc_own() else { return cx.count(To::AllocFail, 1) };
-        if !copy.set_data(b.data()) {
-            cx.free(copy);
-            return cx.count(To::AllocFail, 1);
-        }
-        become_own(&mut copy, self.l4);
-        copy.flags.insert(Flags::TABLE);
-        copy.tx_if = table;
-        if let Some(ip) = Ipv4Header::view_mut(copy.data_mut()) {
-            ip.dst = server.octets();
-            ip.set_checksum();
-        }
-        cx.count(To::RelayToServer, 1);
-        cx.emit(To::Lookup, copy);
-    }
-}
-
-/// Source port of the datagram whose payload the packet begins with.
-#[inline(always)]
-fn source_port(b: &mut Buffer) -> u16 {
-    if !b.rewind(UdpHeader::LEN) {
-        return 0;
-    }
-    let port = UdpHeader::view(b.data()).map_or(0, |udp| udp.src_port.get());
-    let pulled = b.pull(UdpHeader::LEN);
-    debug_assert!(pulled, "these bytes are there");
-    port
 }
 
 impl Node for ToServer4 {

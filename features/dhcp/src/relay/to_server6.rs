@@ -2,9 +2,8 @@
 //! `dhcpv6-proxy-to-server`: messages of clients and of other relays go to the servers of their
 //! table (RFC 8415 19.1).
 
-use super::config::{Relay, Server};
-use super::headers6::{self, Ends, Received};
-use super::to_server4::become_own;
+use super::config::Relay;
+use super::packet::{self, Ends, Received};
 use super::trace::RelayTrace;
 use super::vss;
 use crate::v6::message::{RELAY_FIXED, SERVER_PORT, code, kind};
@@ -13,7 +12,7 @@ use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use net::{Addresses, Interfaces, L4, Net};
 use std::net::Ipv6Addr;
 use std::sync::Arc;
-use wire::{Header, Ip6, Ipv6Header};
+use wire::Ip6;
 
 /// Relays that a message may have passed (RFC 8415 7.6, HOP_COUNT_LIMIT).
 const MOST_HOPS: u8 = 8;
@@ -94,7 +93,7 @@ impl Head {
 
     /// For a message of so many bytes.
     #[inline(always)]
-    fn new(hops: u8, link: Ipv6Addr, from: &Received, sw_if: u32, len: u16) -> Self {
+    fn new(hops: u8, link: Ipv6Addr, from: &Received<Ipv6Addr>, sw_if: u32, len: u16) -> Self {
         let mut head = Self { bytes: [0; ADDED], len: 0 };
         head.put(&[kind::RELAY_FORW, hops]);
         head.put(&link.octets());
@@ -163,7 +162,7 @@ impl ToServer6 {
         if b.is_chained() || b.flags.contains(Flags::GSO) {
             return To::PktTooBig;
         }
-        let Some(from) = headers6::received(b) else { return To::Malformed };
+        let Some(from) = packet::received::<Ip6>(b) else { return To::Malformed };
         // The link of a message that a relay has sent from a global address is known to the relay
         // (RFC 8415 19.1.2).
         let hops = if is_relayed { hops + 1 } else { 0 };
@@ -178,43 +177,22 @@ impl ToServer6 {
         }
         let Some(slot) = b.push_slice(head.len) else { return To::PktTooBig };
         slot.copy_from_slice(&head.bytes[..head.len]);
-        let ports = (from.port, SERVER_PORT);
-        if !headers6::put_headers(b, Ends { src: proxy.source, dst: own.addr, ports }) {
+        let ends = Ends { src: proxy.source, dst: own.addr, ports: (from.port, SERVER_PORT) };
+        if !packet::put_headers::<Ip6>(b, ends) {
             return To::PktTooBig;
         }
-        become_own(b, self.l4);
-        b.flags.insert(Flags::TABLE);
         for server in others {
-            self.copy(b, server, cx);
+            let Some(copy) = packet::copy::<Ip6, TRACED>(b, server, self.l4, cx) else {
+                cx.count(To::AllocFail, 1);
+                continue;
+            };
+            cx.count(To::RelayToServer, 1);
+            cx.emit(To::Lookup, copy);
         }
-        b.tx_if = own.table.0;
+        packet::send_to(b, own, self.l4);
         trace.server = Some(own.addr.into());
         cx.count(To::RelayToServer, 1);
         To::Lookup
-    }
-
-    /// Sends a copy of a message to another server.
-    #[inline(always)]
-    fn copy<const TRACED: bool>(
-        &self,
-        b: &Buffer,
-        server: &Server<Ipv6Addr>,
-        cx: &mut Cx<'_, TRACED>,
-    ) {
-        let Some(mut copy) = cx.alloc_own() else { return cx.count(To::AllocFail, 1) };
-        if !copy.set_data(b.data()) {
-            cx.free(copy);
-            return cx.count(To::AllocFail, 1);
-        }
-        become_own(&mut copy, self.l4);
-        copy.flags.insert(Flags::TABLE);
-        copy.tx_if = server.table.0;
-        if let Some(ip) = Ipv6Header::view_mut(copy.data_mut()) {
-            ip.dst = server.addr.octets();
-        }
-        headers6::set_checksum(&mut copy);
-        cx.count(To::RelayToServer, 1);
-        cx.emit(To::Lookup, copy);
     }
 }
 

@@ -147,6 +147,7 @@ fn renewal_goes_to_the_server_rebinding_to_all() {
     assert_eq!(headers[..6], peer_mac(0).0);
     assert_eq!((&headers[26..30], &headers[30..34]), (&CLIENT[..], &SERVER[..]));
     assert_eq!((&request[12..16], request[242]), (&CLIENT[..], 3));
+    assert_eq!(request[243], 50, "no option 54 (RFC 2131 4.3.2)");
     // The lease goes on from the request on, with a new router.
     let options =
         [1, 4, 255, 255, 255, 0, 3, 4, 10, 0, 0, 3, 51, 4, 0, 0, 0, 100, 58, 4, 0, 0, 0, 10];
@@ -267,6 +268,22 @@ fn commands_refuse() {
     assert!(error.contains("hexadecimal"), "{error}");
     let shown = rig.cli("show dhcp client -j");
     assert!(shown.contains("00ff") && shown.contains("DHCP_DISCOVER"), "{shown}");
+}
+
+/// A server whose times are 0 doesn't make the client send a request for each acknowledgement.
+#[suite::test]
+fn times_of_zero_are_not_the_servers() {
+    let mut rig = rig(1);
+    rig.cli("set dhcp client intfc p0");
+    let discover = sent(&mut rig).remove(0).1;
+    rig.receive_all(0, &[frame(&answer(2, xid(&discover), CLIENT, &[]))]);
+    let request = sent(&mut rig).remove(0).1;
+    let options = [51, 4, 0, 0, 0, 100, 58, 4, 0, 0, 0, 0, 59, 4, 0, 0, 0, 0];
+    rig.receive_all(0, &[frame(&answer(5, xid(&request), CLIENT, &options))]);
+    let State::Bound(lease) = state(&rig) else { panic!("no lease") };
+    assert_eq!((lease.grant.renew, lease.grant.rebind), (50, 88));
+    rig.seconds(49);
+    assert_eq!(sent(&mut rig), []);
 }
 
 /// Whatever arrives, each message is taken or dropped by name, and the client goes on.

@@ -114,6 +114,8 @@ fn an_address_comes_is_renewed_rebound_and_ends() {
         answer(2, xid(&solicit), &association(3, [1, 2], &status)),
         answer(2, xid(&solicit), &association(3, [3, 2], &good)),
         answer(2, xid(&solicit), &association(3, [1, 2], &address("2001:db8::7", 101, 100))),
+        answer(2, xid(&solicit), &association(3, [1, 2], &address("fe80::7", 60, 100))),
+        answer(2, xid(&solicit), &association(3, [1, 2], &address("::1", 60, 100))),
         answer(2, [9, 9, 9], &association(3, [1, 2], &good)),
         foreign,
     ] {
@@ -151,6 +153,41 @@ fn an_address_comes_is_renewed_rebound_and_ends() {
     rig.cli("dhcp6 client p0 disable");
     rig.seconds(5);
     assert_eq!(sent(&mut rig), Vec::<Vec<u8>>::new());
+}
+
+/// Hosts beyond the link can't send to the link-local address, so answers to others aren't read.
+#[suite::test]
+fn answers_to_routed_addresses_are_dropped() {
+    let mut rig = start("dhcp6 client p0");
+    rig.cli("set interface ip address p0 2001:db8:5::1/64");
+    rig.seconds(3);
+    let solicit = sent(&mut rig).remove(0);
+    let offer = association(3, [20, 40], &address("2001:db8::7", 60, 100));
+    let good = answer(2, xid(&solicit), &offer);
+    let mut routed = good.clone();
+    let own: Ipv6Addr = "2001:db8:5::1".parse().expect("an address");
+    routed[38..54].copy_from_slice(&own.octets());
+    let _ = wire::l4::finish(&mut routed[14..]);
+    rig.seconds(1);
+    sent(&mut rig);
+    rig.receive_all(0, &[routed]);
+    assert_eq!(sent(&mut rig), Vec::<Vec<u8>>::new());
+    assert_eq!(rig.count("dhcpv6-client", "not_of_link"), 1);
+    rig.receive_all(0, &[good]);
+    assert_eq!(sent(&mut rig).remove(0)[62], 3);
+}
+
+/// The identifier stays that of the first device, also once the device has another address (RFC
+/// 8415 11.4).
+#[suite::test]
+fn the_default_identifier_stays() {
+    let mut rig = start("dhcp6 client p0");
+    let identifier = |solicit: &[u8]| solicit[70..80].to_vec();
+    assert_eq!(identifier(&sent(&mut rig).remove(0)), duid());
+    rig.cli("set interface mac address p0 02:00:00:00:00:99");
+    rig.seconds(10);
+    let again = sent(&mut rig).pop().expect("a solicitation");
+    assert_eq!(identifier(&again), duid());
 }
 
 /// A server that grants nothing yet is asked again at its times; then others are looked for.
@@ -285,12 +322,25 @@ fn api_clients_send_and_get_events() {
     ];
     rig.receive_all(0, &[answer(2, [a, b, c], &options.concat())]);
     let clients = world.get::<Clients6>();
-    assert_eq!(clients.state().servers[&rig.ports[0]], [SERVER_ID.to_vec()]);
+    assert_eq!(clients.state().servers[&rig.ports[0]].get(0), Some(&SERVER_ID[..]));
+    assert_eq!(clients.state().servers[&rig.ports[0]].get(1), None);
     assert_eq!(addresses(&rig, 0), Vec::<String>::new(), "the API client decides");
     let mut client = rig.bench.api();
     assert_eq!(client.call(message(0, true)), Ok(()));
     assert_eq!(client.call(Dhcp6ClientsEnableDisable { enable: false }), Ok(()));
     assert!(clients.state().ports.is_empty());
+}
+
+/// A host that answers under many identifiers doesn't keep later servers out.
+#[suite::test]
+fn the_newest_servers_have_indexes() {
+    let mut servers = crate::v6::ports::Servers::default();
+    let ids: Vec<[u8; 2]> = (0..40u8).map(|i| [0, i]).collect();
+    let indexes: Vec<u32> = ids.iter().map(|id| servers.index(id)).collect();
+    assert_eq!(indexes, (0..32).chain(0..8).collect::<Vec<_>>());
+    assert_eq!((servers.index(&[0, 39]), servers.index(&[0, 8])), (7, 8));
+    assert_eq!((servers.get(7), servers.get(8)), (Some(&[0, 39][..]), Some(&[0, 8][..])));
+    assert_eq!(servers.get(32), None);
 }
 
 #[suite::test]

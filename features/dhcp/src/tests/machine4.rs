@@ -2,7 +2,8 @@
 //! Properties of the DHCPv4 client's state machine, under any order of messages and times.
 
 use super::client4::answer;
-use crate::v4::machine::{Action, Machine, SECOND, State};
+use crate::lifetime::SECOND;
+use crate::v4::machine::{Action, Machine, State};
 use crate::v4::message::{Message, MessageType};
 use proptest::prelude::*;
 
@@ -23,6 +24,32 @@ fn event() -> impl Strategy<Value = Event> {
         1 => any::<bool>().prop_map(|right| Event::Nak { right }),
         1 => Just(Event::LinkUp),
     ]
+}
+
+/// After ten renewals half of the time until rebinding passes between two, a minute at least (RFC
+/// 2131 4.4.5).
+#[suite::test]
+fn a_silent_server_gets_fewer_and_fewer_renewals() {
+    let mut machine = Machine::new(0, 7 << 32);
+    machine.run(0, 0);
+    // A lease of 4096 seconds, T1 after 1000 seconds, T2 after 2009.
+    let options = [51, 4, 0, 0, 16, 0, 58, 4, 0, 0, 3, 232, 59, 4, 0, 0, 7, 217];
+    for (kind, number) in [(MessageType::Offer, 2), (MessageType::Ack, 5)] {
+        let bytes = answer(number, 7, [10, 0, 0, 9], &options);
+        let message = Message::read(&bytes).expect("a message");
+        machine.receive(message, kind, 0, 0).expect("taken");
+    }
+    let mut sent = Vec::new();
+    while let Some(due) = machine.due().filter(|due| *due <= 2009 * SECOND) {
+        for action in machine.run(due, 0) {
+            let Action::Send(message) = action else { panic!("{action:?}") };
+            sent.push((due / SECOND, message.unicast.is_some()));
+        }
+    }
+    let mut want: Vec<_> = (1000..1010).map(|second| (second, true)).collect();
+    want.extend([1509, 1759, 1884, 1946, 2006].map(|second| (second, true)));
+    want.push((2009, false));
+    assert_eq!(sent, want);
 }
 
 proptest! {
@@ -46,7 +73,11 @@ proptest! {
                     Action::Send(message) => {
                         *xid = message.xid;
                         sent += 1;
-                        assert_eq!(message.unicast.is_some(), message.unicast == message.server && message.server.is_some() && !message.ciaddr.is_unspecified());
+                        // A server is named only without an address in use (RFC 2131 4.3.2), and
+                        // gets a message by unicast only with one.
+                        let is_in_use = !message.ciaddr.is_unspecified();
+                        assert!(message.server.is_none() || !is_in_use);
+                        assert!(message.unicast.is_none() || is_in_use);
                     }
                     Action::Bind(grant) => *in_use = Some(grant.address),
                     Action::Unbind => assert!(in_use.take().is_some(), "nothing was in use"),

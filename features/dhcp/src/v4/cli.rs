@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands of the client, and the lines that save what they set.
 
-use super::client::{Clients, Config, Status};
+use super::client::Clients;
 use super::machine::{Lease, State};
+use super::status::{Config, Status};
+use crate::lifetime::seconds_until;
 use cli::{Cell, Error, Matches, Output, Result, Table, Writer, quote};
 use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
@@ -56,7 +58,7 @@ fn state(status: &Status) -> &'static str {
 
 /// Seconds until a time.
 fn until(now: u64, then: Option<u64>) -> Option<u64> {
-    then.map(|then| then.saturating_sub(now) / super::machine::SECOND)
+    then.map(|then| seconds_until(now, then))
 }
 
 fn addresses(all: &[Ipv4Addr]) -> String {

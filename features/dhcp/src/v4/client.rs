@@ -3,15 +3,16 @@
 
 use super::detect::Detect;
 use super::lease::Applied;
-use super::machine::{Action, Ignored, Lease, Machine, Outgoing, State};
+use super::machine::{Action, Ignored, Machine, Outgoing};
 use super::message::{ClientMessage, MOST, Message, MessageType};
 use super::routes::Grant;
 use super::send;
+use super::status::{Config, Status};
+use crate::output;
 use crate::random::Random;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Node, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use net::{IfEvent, IfKind, Interface, Interfaces};
-use stats::Simple;
+use net::{IfEvent, Interfaces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -23,51 +24,12 @@ const WAITING: usize = 8;
 /// Counters of the clients, one for each interface.
 const COUNTERS: &str = "/net/dhcp/client";
 /// Counter of packets for which there was no buffer.
-pub const UNSENT: &str = "/net/dhcp/client/no-buffers";
-/// Bytes of a name or identifier at most, as the API has them.
-pub const LONGEST: usize = 63;
+const UNSENT: &str = "/net/dhcp/client/no-buffers";
 /// The arc of [`Detect`].
 const ARC: &str = "ip4-unicast";
 
-/// A client's configuration.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// The name that servers are told; empty for none.
-    pub hostname: String,
-    /// The identifier that servers are told; empty for none.
-    pub client_id: Vec<u8>,
-    /// Answers are to come by broadcast.
-    pub broadcast: bool,
-    /// The second byte of the IP headers that the client sends.
-    pub tos: u8,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { hostname: String::new(), client_id: Vec::new(), broadcast: true, tos: 0 }
-    }
-}
-
 /// A message that a worker received for a client.
-#[derive(Clone, Copy)]
-pub struct Received {
-    len: u16,
-    bytes: [u8; MOST],
-}
-
-impl Received {
-    /// Takes a copy; `None` if it is too long.
-    #[inline(always)]
-    pub fn new(message: &[u8]) -> Option<Self> {
-        let mut bytes = [0; MOST];
-        bytes.get_mut(..message.len())?.copy_from_slice(message);
-        Some(Self { len: message.len() as u16, bytes })
-    }
-
-    fn message(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
-}
+pub type Received = crate::received::Received<MOST>;
 
 /// The part of a client that workers read.
 pub struct Inbox {
@@ -75,33 +37,6 @@ pub struct Inbox {
     pub mac: MacAddr,
     /// Messages for control. Each client has its own queue, so that no link fills another's.
     pub received: Mailbox<Received>,
-}
-
-/// A client, for `show` and dumps.
-#[derive(Clone, Debug)]
-pub struct Status {
-    /// Its interface.
-    pub sw_if: SwIfIndex,
-    /// Its configuration.
-    pub config: Config,
-    /// Its state.
-    pub state: State,
-    /// Its hardware address.
-    pub mac: MacAddr,
-    /// The API client that gets its events, and the number that it gave.
-    pub subscriber: Option<(u32, u32)>,
-    /// When it sends the next message, or its lease ends.
-    pub due: Option<u64>,
-}
-
-impl Status {
-    /// The lease, if there is one.
-    pub fn lease(&self) -> Option<&Lease> {
-        match &self.state {
-            State::Bound(lease) => Some(lease),
-            _ => None,
-        }
-    }
 }
 
 /// Reports the new lease of a client.
@@ -113,8 +48,21 @@ struct Client {
     applied: Applied,
     inbox: Arc<Inbox>,
     subscriber: Option<(u32, u32)>,
-    /// The address in use was reported to the subscriber.
+    /// The grant that was reported to the subscriber last.
     reported: Option<Grant>,
+}
+
+impl Client {
+    fn status(&self, sw_if: SwIfIndex) -> Status {
+        Status {
+            sw_if,
+            config: self.config.clone(),
+            state: self.machine.state().clone(),
+            mac: self.inbox.mac,
+            subscriber: self.subscriber,
+            due: self.machine.due(),
+        }
+    }
 }
 
 /// All clients.
@@ -197,17 +145,9 @@ impl Clients {
         config: Config,
         subscriber: Option<(u32, u32)>,
     ) -> Result<()> {
-        let interface = world.get::<Interfaces>().get(sw_if)?;
-        if interface.kind != IfKind::Ethernet {
-            let why = format!("{} carries no Ethernet frames", interface.name);
-            return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
-        }
+        let interface = output::ethernet(world, sw_if)?;
         world.get::<Interfaces>().check_addressing(sw_if)?;
-        let lengths = [("name", config.hostname.len()), ("identifier", config.client_id.len())];
-        if let Some((what, len)) = lengths.into_iter().find(|(_, len)| *len > LONGEST) {
-            let why = format!("a {what} of {len} bytes: {LONGEST} are possible");
-            return Err(Error::parse(why).retval(retval::INVALID_VALUE));
-        }
+        config.check()?;
         if self.clients().contains_key(&sw_if) {
             let why = format!("{} has a DHCP client already", interface.name);
             return Err(Error::failed(why).retval(retval::INVALID_VALUE));
@@ -268,26 +208,22 @@ impl Clients {
         let waits = |client: &Client| client.machine.lease().is_none();
         let on = self.clients().get(&sw_if).is_some_and(waits)
             || self.detect.lock().expect("no panic inside").contains(&sw_if);
-        let set = world.set_feature(ARC, Detect::NAME, sw_if, on);
-        debug_assert!(set.is_ok(), "the arc is that of a feature this one needs");
+        // Most messages and times change nothing here.
+        if world.is_feature_set(ARC, Detect::NAME, sw_if) != Ok(on)
+            && let Err(why) = world.set_feature(ARC, Detect::NAME, sw_if, on)
+        {
+            log::error!("DHCP: {}: {why}", world.get::<Interfaces>().name(sw_if));
+        }
     }
 
     /// All clients.
     pub fn list(&self) -> Vec<Status> {
-        let status = |(sw_if, client): (&SwIfIndex, &Client)| Status {
-            sw_if: *sw_if,
-            config: client.config.clone(),
-            state: client.machine.state().clone(),
-            mac: client.inbox.mac,
-            subscriber: client.subscriber,
-            due: client.machine.due(),
-        };
-        self.clients().iter().map(status).collect()
+        self.clients().iter().map(|(sw_if, client)| client.status(*sw_if)).collect()
     }
 
     /// The client of an interface.
-    pub fn get(&self, sw_if: SwIfIndex) -> Option<Status> {
-        self.list().into_iter().find(|status| status.sw_if == sw_if)
+    fn get(&self, sw_if: SwIfIndex) -> Option<Status> {
+        self.clients().get(&sw_if).map(|client| client.status(sw_if))
     }
 
     fn link_up(&self, world: &World, sw_if: SwIfIndex) {
@@ -311,7 +247,7 @@ impl Clients {
 
     /// Handles a message that a server sent to the client of an interface.
     fn take(&self, world: &World, sw_if: SwIfIndex, received: &Received) {
-        let count = |what: &str| counter(world, what).add_main(sw_if);
+        let count = |what: &str| count(world, sw_if, what);
         let Some(message) = Message::read(received.message()) else {
             return count("malformed");
         };
@@ -343,8 +279,9 @@ impl Clients {
                 Action::Bind(grant) => self.bind(world, sw_if, &grant),
                 Action::Unbind => {
                     self.apply(sw_if, |applied| applied.clear(world, sw_if));
-                    let forgotten = self.clients().get_mut(&sw_if).map(|c| c.reported.take());
-                    drop(forgotten);
+                    if let Some(client) = self.clients().get_mut(&sw_if) {
+                        client.reported = None;
+                    }
                     let name = world.get::<Interfaces>().name(sw_if);
                     log::warn!("DHCP: the lease of {name} has ended");
                 }
@@ -368,7 +305,7 @@ impl Clients {
         let name = world.get::<Interfaces>().name(sw_if);
         match self.apply(sw_if, |applied| applied.apply(world, sw_if, grant)) {
             Some(Ok(())) => {
-                counter(world, "bound").add_main(sw_if);
+                count(world, sw_if, "bound");
                 let is_new = {
                     let mut clients = self.clients();
                     let Some(client) = clients.get_mut(&sw_if) else { return };
@@ -376,34 +313,29 @@ impl Clients {
                 };
                 if is_new {
                     log::info!("DHCP: {name} has {}", grant.address);
-                    if let Some(status) = self.get(sw_if) {
-                        self.report(world, &status);
+                    if let (Some(report), Some(status)) = (self.report.get(), self.get(sw_if)) {
+                        report(world, &status);
                     }
                 }
             }
             Some(Err(why)) => {
                 log::warn!("DHCP: {name} was given {}, but: {why}", grant.address);
                 let (now, random) = (world.clock.now(), world.get::<Random>().next());
-                let decline = self
-                    .clients()
-                    .get_mut(&sw_if)
-                    .and_then(|client| client.machine.decline(now, random));
+                let decline = self.clients().get_mut(&sw_if).and_then(|client| {
+                    client.reported = None;
+                    client.machine.decline(now, random)
+                });
                 decline.into_iter().for_each(|message| self.send(world, sw_if, message));
             }
             None => {}
         }
     }
 
-    fn report(&self, world: &World, status: &Status) {
-        if let Some(report) = self.report.get() {
-            report(world, status);
-        }
-    }
-
     fn send(&self, world: &World, sw_if: SwIfIndex, message: Outgoing) {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         let config = self.clients().get(&sw_if).map(|client| client.config.clone());
-        let Some(config) = config.filter(|_| is_up(&interface)) else { return };
+        let is_up = interface.admin_up && interface.link_up;
+        let Some(config) = config.filter(|_| is_up) else { return };
         let bytes = ClientMessage {
             kind: message.kind,
             xid: message.xid,
@@ -417,26 +349,18 @@ impl Clients {
             client_id: &config.client_id,
         }
         .bytes();
-        counter(
-            world,
-            match message.kind {
-                MessageType::Discover => "discover-sent",
-                MessageType::Decline => "decline-sent",
-                _ => "request-sent",
-            },
-        )
-        .add_main(sw_if);
+        let sent = match message.kind {
+            MessageType::Discover => "discover-sent",
+            MessageType::Decline => "decline-sent",
+            _ => "request-sent",
+        };
+        count(world, sw_if, sent);
         let unsent = world.stats.simple(UNSENT);
+        let to = message.unicast.unwrap_or(Ipv4Addr::BROADCAST);
+        let packet = send::datagram(message.ciaddr, to, config.tos, &bytes);
         match message.unicast {
-            Some(server) => {
-                let packet = send::datagram(message.ciaddr, server, config.tos, &bytes);
-                send::unicast(world, &interface, packet, &unsent);
-            }
-            None => {
-                let to = Ipv4Addr::BROADCAST;
-                let packet = send::datagram(message.ciaddr, to, config.tos, &bytes);
-                send::broadcast(world, &interface, &packet, &unsent);
-            }
+            Some(_) => send::unicast(world, sw_if, packet, &unsent),
+            None => send::broadcast(world, &interface, &packet, &unsent),
         }
     }
 
@@ -461,21 +385,9 @@ impl Clients {
     }
 }
 
-fn is_up(interface: &Interface) -> bool {
-    interface.admin_up && interface.link_up
-}
-
-/// A counter of clients.
-fn counter(world: &World, what: &str) -> Counter {
-    Counter(world.stats.simple(&format!("{COUNTERS}/{what}")))
-}
-
-struct Counter(Arc<Simple>);
-
-impl Counter {
-    fn add_main(&self, sw_if: SwIfIndex) {
-        self.0.control().add(sw_if.at(), 1);
-    }
+/// Counts an event of an interface's client.
+fn count(world: &World, sw_if: SwIfIndex, what: &str) {
+    world.stats.simple(&format!("{COUNTERS}/{what}")).control().add(sw_if.at(), 1);
 }
 
 struct ClientProcess(Arc<Clients>);

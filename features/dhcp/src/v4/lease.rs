@@ -46,14 +46,20 @@ impl Applied {
         let (kept, gone) = self.routes.drain(..).partition(|route| wanted.contains(route));
         self.routes = kept;
         withdraw(world, gone);
+        let mut refused = Vec::new();
         for (table, prefix, path) in wanted {
             if self.routes.contains(&(table, prefix, path)) {
                 continue;
             }
             match fib.add(world, table, prefix, Source::Dhcp, &[path]) {
                 Ok(_) => self.routes.push((table, prefix, path)),
-                Err(why) => log::warn!("DHCP gave a route to {prefix}, but: {why}"),
+                Err(why) => refused.push((prefix, why)),
             }
+        }
+        // One line, whatever number of routes a server gives.
+        if let Some((prefix, why)) = refused.first() {
+            let n = refused.len();
+            log::warn!("DHCP gave {n} routes that can't be used, the first to {prefix}: {why}");
         }
         Ok(())
     }

@@ -2,20 +2,20 @@
 //! The states of a DHCPv4 client (RFC 2131 4.4, figure 5), without side effects. Times are on the
 //! instance's clock, in nanoseconds.
 //!
-//! VPP's times, where they are known: a discovery each second, after ten of them each 5 seconds;
-//! eight requests; renewals each second. After ten renewals a minute passes between two, so that a
-//! server that is away isn't flooded for half a lease (RFC 2131 4.4.5).
+//! The first messages of a state are sent at VPP's times: a discovery each second, after ten of them
+//! each 5 seconds; eight requests; renewals each second. After ten renewals half of the rest of the
+//! state passes between two, a minute at least (RFC 2131 4.4.5).
 
 use super::message::{Message, MessageType, code};
-use super::routes::{Grant, INFINITE, is_host};
+use super::routes::{Grant, is_host};
+use crate::lifetime::{SECOND, end};
 use std::net::Ipv4Addr;
 
-pub const SECOND: u64 = 1_000_000_000;
 /// Messages that are sent each second; later ones are rarer.
 const QUICK: u32 = 10;
 /// Between later discoveries.
 const DISCOVER: u64 = 5 * SECOND;
-/// Between later renewals.
+/// Between later renewals at least.
 const RENEW: u64 = 60 * SECOND;
 /// Requests for one offer.
 const REQUESTS: u32 = 8;
@@ -27,17 +27,17 @@ const DECLINED: u64 = 10 * SECOND;
 pub struct Lease {
     /// The address and settings that the server granted.
     pub grant: Grant,
-    /// When the acknowledged request was sent.
-    pub since: u64,
     /// When any server may renew it; `None` for never.
     pub rebind: Option<u64>,
     /// When it ends; `None` for never.
     pub expires: Option<u64>,
 }
 
-/// The end of so many seconds; `None` for never.
-fn after(since: u64, seconds: u32) -> Option<u64> {
-    (seconds != INFINITE).then(|| since + u64::from(seconds) * SECOND)
+impl Lease {
+    /// True once any server may renew it.
+    fn is_rebinding(&self, now: u64) -> bool {
+        self.rebind.is_some_and(|rebind| rebind <= now)
+    }
 }
 
 /// The state of a client.
@@ -89,11 +89,11 @@ pub enum Action {
 /// Reason why a message changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ignored {
-    /// Of another transaction.
+    /// The message is of another transaction.
     Transaction,
-    /// Not one that the state waits for.
+    /// The state waits for no such message.
     State,
-    /// Without an address or a lease time.
+    /// The message has no usable address, or no lease time.
     Incomplete,
 }
 
@@ -159,65 +159,60 @@ impl Machine {
         if self.due.is_none_or(|due| due > now) {
             return actions;
         }
-        let idle = |kind| Outgoing {
-            kind,
+        if self.lease().is_some() && self.sent == 0 {
+            (self.xid, self.begun) = ((random >> 32) as u32, now);
+        }
+        let mut message = Outgoing {
+            kind: MessageType::Request,
             xid: self.xid,
-            secs: u16::try_from((now - self.begun.min(now)) / SECOND).unwrap_or(u16::MAX),
+            secs: u16::try_from(now.saturating_sub(self.begun) / SECOND).unwrap_or(u16::MAX),
             ciaddr: Ipv4Addr::UNSPECIFIED,
             server: None,
             requested: None,
             unicast: None,
         };
-        let message = match &self.state {
-            State::Discover => idle(MessageType::Discover),
-            State::Request { address, server } => Outgoing {
-                server: *server,
-                requested: Some(*address),
-                ..idle(MessageType::Request)
-            },
-            State::Bound(lease) => {
-                if self.sent == 0 {
-                    (self.xid, self.begun) = ((random >> 32) as u32, now);
-                }
-                let (address, server) = (lease.grant.address.addr(), lease.grant.server);
-                let is_rebinding = lease.rebind.is_some_and(|rebind| rebind <= now);
-                Outgoing {
-                    kind: MessageType::Request,
-                    xid: self.xid,
-                    secs: u16::try_from((now - self.begun.min(now)) / SECOND).unwrap_or(u16::MAX),
-                    ciaddr: address,
-                    server: server.filter(|_| !is_rebinding),
-                    requested: Some(address),
-                    unicast: server.filter(|_| !is_rebinding),
-                }
+        match &self.state {
+            State::Discover => message.kind = MessageType::Discover,
+            State::Request { address, server } => {
+                (message.server, message.requested) = (*server, Some(*address));
             }
-        };
+            // Without the server's identifier (RFC 2131 4.3.2). The requested address, which
+            // doesn't belong there either, is in VPP's messages.
+            State::Bound(lease) => {
+                let address = lease.grant.address.addr();
+                (message.ciaddr, message.requested) = (address, Some(address));
+                message.unicast = lease.grant.server.filter(|_| !lease.is_rebinding(now));
+            }
+        }
         self.sent += 1;
         self.last = now;
-        self.due = Some(now + self.pause());
+        self.due = Some(now + self.pause(now));
         if let State::Bound(Lease { rebind: Some(rebind), .. }) = &self.state
             && *rebind > now
             && self.due.is_some_and(|due| due >= *rebind)
         {
-            // Servers are asked at once when all of them may answer.
+            // Rebinding begins on time, and with messages each second again.
             (self.due, self.sent) = (Some(*rebind), 1);
         }
         actions.push(Action::Send(message));
         actions
     }
 
-    /// Nanoseconds until the next message of the state.
-    fn pause(&self) -> u64 {
+    /// Nanoseconds from a message of the state at `now` to the next one.
+    fn pause(&self, now: u64) -> u64 {
         match &self.state {
             _ if self.sent < QUICK => SECOND,
             State::Discover => DISCOVER,
             State::Request { .. } => SECOND,
-            State::Bound(_) => RENEW,
+            State::Bound(lease) => {
+                let end = if lease.is_rebinding(now) { lease.expires } else { lease.rebind };
+                end.map_or(RENEW, |end| (end.saturating_sub(now) / 2).max(RENEW))
+            }
         }
     }
 
-    /// Handles a server's message to the client. A message of transaction 0 counts as of the
-    /// client's: servers of VPP's users send such.
+    /// Handles a server's message to the client. One of transaction 0 counts as the client's: VPP
+    /// doesn't compare transactions, and servers that are tested with it leave the number out.
     ///
     /// # Errors
     /// A message that changes nothing.
@@ -248,12 +243,11 @@ impl Machine {
                 let grant = Grant::read(message).ok_or(Ignored::Incomplete)?;
                 let since = self.last;
                 let lease = Lease {
-                    since,
-                    rebind: after(since, grant.rebind),
-                    expires: after(since, grant.lease),
+                    rebind: end(since, grant.rebind),
+                    expires: end(since, grant.lease),
                     grant: grant.clone(),
                 };
-                self.due = after(since, grant.renew);
+                self.due = end(since, grant.renew);
                 self.sent = 0;
                 self.state = State::Bound(lease);
                 Ok(vec![Action::Bind(grant)])

@@ -243,7 +243,7 @@ pub struct ClientMessage<'a> {
     pub xid: u32,
     /// Seconds since the client has begun to look for a lease.
     pub secs: u16,
-    /// Answers are to come by broadcast.
+    /// True if answers are to come by broadcast.
     pub broadcast: bool,
     /// The client's address, if it is in use.
     pub ciaddr: Ipv4Addr,

@@ -9,3 +9,4 @@ pub mod machine;
 pub mod message;
 pub mod routes;
 mod send;
+pub mod status;

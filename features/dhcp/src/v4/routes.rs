@@ -2,11 +2,10 @@
 //! The settings in a server's answer: lease times, prefix, routes (RFC 2132, RFC 3442).
 
 use super::message::{Message, code};
+use crate::lifetime::INFINITE;
 use std::net::Ipv4Addr;
 use wire::{Ip4Prefix, Prefix};
 
-/// A lifetime without end, in seconds (RFC 2131 3.3).
-pub const INFINITE: u32 = u32::MAX;
 /// Routes of one lease at most, and name servers: more are ignored.
 const MOST: usize = 64;
 
@@ -15,7 +14,7 @@ const MOST: usize = 64;
 pub struct Grant {
     /// The address, with the length of its network.
     pub address: Ip4Prefix,
-    /// The server.
+    /// The server that extends the lease.
     pub server: Option<Ipv4Addr>,
     /// The default router of option 3; used if there are no classless routes.
     pub router: Option<Ipv4Addr>,
@@ -56,7 +55,7 @@ impl Grant {
         let servers = servers.chunks_exact(4).filter_map(|s| s.first_chunk::<4>());
         Some(Self {
             address,
-            server: message.option_address(code::SERVER_ID),
+            server: message.option_address(code::SERVER_ID).filter(|server| is_host(*server)),
             router,
             routes,
             domain_servers: servers.take(MOST).map(|octets| (*octets).into()).collect(),
@@ -79,11 +78,12 @@ fn times(message: Message<'_>, lease: u32) -> (u32, u32) {
     if lease == INFINITE {
         return (INFINITE, INFINITE);
     }
-    let rebind = message.option_number(code::REBINDING_TIME).filter(|rebind| *rebind <= lease);
-    let rebind = rebind.unwrap_or(lease - lease / 8);
-    let renew = message.option_number(code::RENEWAL_TIME).filter(|renew| *renew <= rebind);
+    // A time of 0 isn't one: every acknowledgement would cause a request at once.
+    let given = |code, most| message.option_number(code).filter(|time| (1..=most).contains(time));
+    let rebind = given(code::REBINDING_TIME, lease).unwrap_or(lease - lease / 8);
+    let renew = given(code::RENEWAL_TIME, rebind);
     // A lease isn't renewed in the second in which it begins.
-    (renew.unwrap_or(lease / 2).max(1).min(rebind), rebind)
+    (renew.unwrap_or((lease / 2).clamp(1, rebind)), rebind)
 }
 
 /// Length of a prefix from its mask; `None` for a mask with gaps or of no bit.

@@ -5,7 +5,7 @@
 use super::message::{CLIENT_PORT, SERVER_PORT};
 use crate::output;
 use buffer::Flags;
-use graph::{ThreadIndex, World};
+use graph::{SwIfIndex, World};
 use net::{Interface, IpBinding};
 use stats::Simple;
 use std::net::Ipv4Addr;
@@ -34,25 +34,11 @@ pub fn broadcast(world: &World, interface: &Interface, packet: &[u8], unsent: &S
 }
 
 /// Sends a packet where the routes of an interface's table lead it.
-pub fn unicast(world: &World, interface: &Interface, packet: Vec<u8>, unsent: &Simple) {
-    let table = IpBinding::of(world, interface.sw_if).table::<Ip4>();
-    let (sw_if, main) = (interface.sw_if, ThreadIndex(0));
-    let Some(lookup) = world.node("ip4-lookup") else { return };
-    let unsent = unsent.lane(main.at());
-    world.on_thread(main, move |rt| {
-        let Some(mut b) = rt.cache().alloc_own() else {
-            unsent.add(sw_if.at(), 1);
-            return;
-        };
-        if !b.append_bytes(&packet, rt.cache()) {
-            unsent.add(sw_if.at(), 1);
-            rt.cache().free(b);
-            return;
-        }
+pub fn unicast(world: &World, sw_if: SwIfIndex, packet: Vec<u8>, unsent: &Simple) {
+    let table = IpBinding::of(world, sw_if).table::<Ip4>();
+    output::inject(world, "ip4-lookup", sw_if, packet, unsent, move |b| {
         b.mark_l3();
-        (b.rx_if, b.tx_if, b.flow_hash) = (0, table.0, 0);
-        const OWN: Flags = Flags::LOCAL.union(Flags::IP4_CSUM_OK).union(Flags::L4_CSUM_OK);
-        b.flags.insert(OWN.union(Flags::TABLE));
-        rt.inject(lookup, b);
+        b.tx_if = table.0;
+        b.flags.insert(Flags::TABLE);
     });
 }

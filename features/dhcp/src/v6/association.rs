@@ -8,8 +8,6 @@ use wire::{Ip6Prefix, Prefix};
 
 /// The identifier of our associations: an interface has one of each kind.
 pub const IAID: u32 = 1;
-/// A lifetime without end, in seconds (RFC 8415 7.7).
-pub const INFINITE: u32 = u32::MAX;
 /// Leases of one association at most: more are ignored.
 pub const MOST_LEASES: usize = 16;
 /// Status of success (RFC 8415 21.13).
@@ -74,7 +72,9 @@ impl Lease {
         let addr: [u8; 16] = *data.get(addr_at..)?.first_chunk()?;
         let (preferred, valid) = (number(times_at)?, number(times_at + 4)?);
         let prefix = Prefix::new(Ipv6Addr::from(addr), len)?.network();
-        let usable = len > 0 && !prefix.addr().is_multicast() && !prefix.addr().is_unspecified();
+        let addr = prefix.addr();
+        let usable = len > 0 && !addr.is_unspecified() && !addr.is_loopback();
+        let usable = usable && !addr.is_multicast() && !addr.is_unicast_link_local();
         (usable && preferred <= valid).then_some(Self { prefix, preferred, valid })
     }
 }

@@ -5,6 +5,7 @@ use super::association::Kind;
 use super::client::Clients6;
 use super::machine::{Held, Machine, Phase as State};
 use super::ports::{Consumer, Port};
+use crate::lifetime::seconds_until;
 use cli::{Cell, Error, Matches, Output, Result, Table, Writer, quote};
 use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::Interfaces;
@@ -68,7 +69,7 @@ fn ports(w: &World, kind: Kind) -> Vec<(SwIfIndex, Port)> {
 
 /// Seconds until a time.
 fn until(w: &World, then: Option<u64>) -> Cell {
-    let left = |then: u64| then.saturating_sub(w.clock.now()) / super::transmission::SECOND;
+    let left = |then: u64| seconds_until(w.clock.now(), then);
     then.map_or_else(|| Cell::new("-", serde_json::Value::Null), |then| left(then).into())
 }
 

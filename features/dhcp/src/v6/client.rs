@@ -13,7 +13,7 @@ use crate::random::Random;
 use crate::relay::config::ALL_AGENTS;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use net::{IfEvent, IfKind, Interface, Interfaces, LinkLocals};
+use net::{IfEvent, Interface, Interfaces, LinkLocals};
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -65,15 +65,6 @@ impl Shared for Clients6 {
     }
 }
 
-fn ethernet(world: &World, sw_if: SwIfIndex) -> Result<Interface> {
-    let interface = world.get::<Interfaces>().get(sw_if)?;
-    if interface.kind != IfKind::Ethernet {
-        let why = format!("{} carries no Ethernet frames", interface.name);
-        return Err(Error::unsupported(why).retval(retval::NON_ETHERNET));
-    }
-    Ok(interface)
-}
-
 impl Clients6 {
     /// Locks the state. Calls of other features' verbs are made without it: they may call back.
     pub fn state(&self) -> MutexGuard<'_, State> {
@@ -104,22 +95,33 @@ impl Clients6 {
         self.signal.raise();
     }
 
-    /// Our identifier: the one that is set, or the hardware address of the first Ethernet device.
-    pub fn duid(&self, world: &World) -> [u8; 10] {
-        if let Some(duid) = self.state().duid {
+    /// Our identifier: the one that is set, or the hardware address that the first Ethernet device
+    /// had when it was needed first.
+    fn duid(&self, world: &World) -> [u8; 10] {
+        let known = {
+            let state = self.state();
+            state.duid.or(state.default_duid)
+        };
+        if let Some(duid) = known {
             return duid;
         }
         let all = world.get::<Interfaces>().list();
-        let mac = all.iter().find(|i| i.is_ethernet_device()).map_or(MacAddr::ZERO, |i| i.mac);
+        let device = all.iter().find(|interface| interface.is_ethernet_device());
         let mut duid = [0; 10];
         duid[..4].copy_from_slice(&DUID_LL);
-        duid[4..].copy_from_slice(&mac.octets());
+        if let Some(device) = device {
+            duid[4..].copy_from_slice(&device.mac.octets());
+            self.state().default_duid = Some(duid);
+        }
         duid
     }
 
-    /// Sets our identifier; `None` for the default one.
+    /// Sets our identifier; `None` for the default one, which is made anew.
     pub fn set_duid(&self, world: &World, duid: Option<[u8; 10]>) {
-        self.state().duid = duid;
+        {
+            let mut state = self.state();
+            (state.duid, state.default_duid) = (duid, None);
+        }
         world.note_config_change();
     }
 
@@ -164,7 +166,7 @@ impl Clients6 {
         kind: Kind,
         request: Option<Request>,
     ) -> Result<()> {
-        let interface = ethernet(world, sw_if)?;
+        let interface = output::ethernet(world, sw_if)?;
         if self.state().ports.get(&(sw_if, kind)).is_some_and(|port| port.machine.is_some()) {
             let why = format!("{} has a DHCPv6 client of its own", interface.name);
             return Err(Error::failed(why).retval(retval::RSRC_IN_USE));
@@ -206,7 +208,7 @@ impl Clients6 {
     /// An interface that isn't there (−2) or carries no Ethernet frames (−151); a group without a
     /// name, or with one that is too long (−7).
     pub fn enable(&self, world: &World, sw_if: SwIfIndex, kind: Kind, group: &str) -> Result<()> {
-        ethernet(world, sw_if)?;
+        output::ethernet(world, sw_if)?;
         if kind == Kind::Prefixes {
             check_group(group)?;
         }
@@ -236,7 +238,7 @@ impl Clients6 {
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−151).
     pub fn disable(&self, world: &World, sw_if: SwIfIndex, kind: Kind) -> Result<()> {
-        ethernet(world, sw_if)?;
+        output::ethernet(world, sw_if)?;
         let (port, gone) = {
             let mut state = self.state();
             let is_own = state.ports.get(&(sw_if, kind)).is_some_and(|p| p.machine.is_some());
@@ -292,9 +294,10 @@ impl Clients6 {
 
     /// Handles a message that an interface received.
     fn take(&self, world: &World, sw_if: SwIfIndex, received: &Received) {
-        let duid = self.duid(world);
-        let answered = self.state().answered(sw_if, &duid, received.message());
-        let Some((kind, answer)) = answered else {
+        let message = received.message();
+        let waiting: Vec<_> = self.state().waiting(sw_if, message).collect();
+        let read = |kind| Some((kind, Answer::read(message, &self.duid(world), kind)?));
+        let Some((kind, answer)) = waiting.into_iter().find_map(read) else {
             world.stats.simple("/net/dhcp/client6/ignored").control().add(sw_if.at(), 1);
             return;
         };
@@ -302,7 +305,7 @@ impl Clients6 {
         let now = world.clock.now();
         let (index, actions) = {
             let mut state = self.state();
-            let index = state.server_index(sw_if, &answer.server);
+            let index = state.servers.entry(sw_if).or_default().index(&answer.server);
             let Some(port) = state.ports.get_mut(&(sw_if, kind)) else { return };
             let actions = match &mut port.machine {
                 Some(machine) => machine.receive(&answer, now),
@@ -316,16 +319,10 @@ impl Clients6 {
             };
             (index, actions)
         };
-        if let Some(index) = index {
-            self.report(world, sw_if, kind, index, &answer);
+        if let Some(report) = self.report.get() {
+            report(world, sw_if, kind, index, &answer);
         }
         self.perform(world, sw_if, kind, actions);
-    }
-
-    fn report(&self, world: &World, sw_if: SwIfIndex, kind: Kind, index: u32, answer: &Answer) {
-        if let Some(report) = self.report.get() {
-            report(world, sw_if, kind, index, answer);
-        }
     }
 
     /// Sends the message of an exchange; returns false if the interface can't send it now.

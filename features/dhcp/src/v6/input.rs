@@ -5,10 +5,12 @@
 use super::client::Clients6;
 use super::message::kind;
 use super::ports::Received;
+use crate::relay::packet;
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Next, Node, ThreadIndex, Trace, World};
 use std::fmt;
 use std::sync::Arc;
+use wire::Ip6;
 
 /// `dhcpv6-client`.
 pub struct Client6Input {
@@ -32,6 +34,9 @@ pub enum To {
     /// message is none that servers send to clients
     #[drop]
     WrongMessageType,
+    /// message isn't addressed to the link-local address that clients send from (RFC 8415 18.3.10)
+    #[drop]
+    NotOfLink,
     /// DHCPv6 message is too long for a client
     #[drop]
     PktTooBig,
@@ -56,6 +61,13 @@ impl Build for Client6Input {
     }
 }
 
+/// True for a datagram to a link-local address, which no host beyond the link can send. The packet
+/// begins with its payload.
+#[inline(always)]
+fn is_of_link(b: &mut Buffer) -> bool {
+    packet::received::<Ip6>(b).is_some_and(|from| from.dst.is_unicast_link_local())
+}
+
 impl Node for Client6Input {
     const NAME: &'static str = "dhcpv6-client";
     type Next = To;
@@ -72,6 +84,9 @@ impl Node for Client6Input {
             _ => return To::WrongMessageType,
         }
         let Some(inbox) = self.clients.inbox(b.rx_if, cx.turn) else { return To::NoClient };
+        if !is_of_link(b) {
+            return To::NotOfLink;
+        }
         if b.is_chained() || b.flags.contains(Flags::GSO) {
             return To::PktTooBig;
         }

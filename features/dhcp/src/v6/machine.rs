@@ -2,9 +2,10 @@
 //! The states of a client of one association (RFC 8415 18.2), without side effects. Times are on
 //! the instance's clock, in nanoseconds.
 
-use super::association::{Answer, INFINITE, Lease, MOST_LEASES, NO_BINDING, SUCCESS};
+use super::association::{Answer, Lease, MOST_LEASES, NO_BINDING, SUCCESS};
 use super::message::kind;
-use super::transmission::{Pace, SECOND};
+use super::transmission::Pace;
+use crate::lifetime::{INFINITE, end};
 use std::collections::BTreeMap;
 use wire::Ip6Prefix;
 
@@ -77,11 +78,6 @@ pub struct Machine {
     renew: Option<u64>,
     rebind: Option<u64>,
     sol_max_rt: Option<u32>,
-}
-
-/// The end of so many seconds; `None` for never.
-fn after(now: u64, seconds: u32) -> Option<u64> {
-    (seconds != INFINITE).then(|| now + u64::from(seconds) * SECOND)
 }
 
 impl Machine {
@@ -248,8 +244,8 @@ impl Machine {
                 continue;
             }
             let held = Held {
-                valid: after(now, lease.valid),
-                preferred: after(now, lease.preferred),
+                valid: end(now, lease.valid),
+                preferred: end(now, lease.preferred),
                 granted: (lease.preferred, lease.valid),
             };
             self.leases.insert(lease.prefix, held);
@@ -271,7 +267,7 @@ impl Machine {
         self.phase = Phase::Bound;
         self.server = Some(answer.server.clone());
         let (renew, rebind) = times(answer);
-        (self.renew, self.rebind) = (after(now, renew), after(now, rebind));
+        (self.renew, self.rebind) = (end(now, renew), end(now, rebind));
         actions.push(Action::Stop);
         actions
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The state of the DHCPv6 clients: exchanges of messages and associations, by interface and kind.
 
-use super::association::{Answer, Kind, Lease};
+use super::association::{Kind, Lease};
 use super::machine::{Machine, Start};
 use super::message::MOST;
 use super::transmission::{Pace, Transmission};
@@ -15,26 +15,7 @@ use wire::{Ip6Prefix, Prefix};
 const MOST_SERVERS: usize = 32;
 
 /// A message that a worker received.
-#[derive(Clone, Copy)]
-pub struct Received {
-    len: u16,
-    bytes: [u8; MOST],
-}
-
-impl Received {
-    /// Takes a copy; `None` if it is too long.
-    #[inline(always)]
-    pub fn new(message: &[u8]) -> Option<Self> {
-        let mut bytes = [0; MOST];
-        bytes.get_mut(..message.len())?.copy_from_slice(message);
-        Some(Self { len: message.len() as u16, bytes })
-    }
-
-    /// The message, from its type on.
-    pub fn message(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
-}
+pub type Received = crate::received::Received<MOST>;
 
 /// The messages of one interface that wait for control.
 pub type Inbox = Arc<Mailbox<Received>>;
@@ -105,15 +86,48 @@ impl Consumer {
     }
 }
 
+/// Identifiers of the servers of a link.
+#[derive(Debug, Default)]
+pub struct Servers {
+    ids: Vec<Vec<u8>>,
+    /// The index that the next new server gets once all are in use.
+    oldest: usize,
+}
+
+impl Servers {
+    /// The identifier of the server with this index.
+    pub fn get(&self, index: u32) -> Option<&[u8]> {
+        self.ids.get(index as usize).map(Vec::as_slice)
+    }
+
+    /// The index of a server. A new one takes the oldest one's place when there are too many: no
+    /// host keeps servers out by answering under many identifiers.
+    pub fn index(&mut self, id: &[u8]) -> u32 {
+        if let Some(at) = self.ids.iter().position(|known| known == id) {
+            return at as u32;
+        }
+        if self.ids.len() < MOST_SERVERS {
+            self.ids.push(id.to_vec());
+            return self.ids.len() as u32 - 1;
+        }
+        let at = self.oldest;
+        self.ids[at] = id.to_vec();
+        self.oldest = (at + 1) % MOST_SERVERS;
+        at as u32
+    }
+}
+
 /// All state.
 #[derive(Default)]
 pub struct State {
     /// Our identifier, if one is set.
     pub duid: Option<[u8; 10]>,
+    /// The default identifier, once it was used: it stays when its device goes (RFC 8415 11).
+    pub default_duid: Option<[u8; 10]>,
     /// Clients of the API may send messages.
     pub enabled: bool,
     /// Identifiers of servers, by interface: events name them by their index.
-    pub servers: BTreeMap<SwIfIndex, Vec<Vec<u8>>>,
+    pub servers: BTreeMap<SwIfIndex, Servers>,
     /// The clients.
     pub ports: BTreeMap<(SwIfIndex, Kind), Port>,
     /// Addresses of delegated prefixes, in the order of adding.
@@ -123,18 +137,6 @@ pub struct State {
 }
 
 impl State {
-    /// The index of a server; `None` if too many are known.
-    pub fn server_index(&mut self, sw_if: SwIfIndex, id: &[u8]) -> Option<u32> {
-        let servers = self.servers.entry(sw_if).or_default();
-        if let Some(at) = servers.iter().position(|known| known == id) {
-            return Some(at as u32);
-        }
-        (servers.len() < MOST_SERVERS).then(|| {
-            servers.push(id.to_vec());
-            servers.len() as u32 - 1
-        })
-    }
-
     /// The delegated prefixes of a group, with the interface that each came by.
     pub fn prefixes(&self, group: &str) -> Vec<(SwIfIndex, Ip6Prefix)> {
         let ports = self.ports.iter().filter(|((_, kind), port)| {
@@ -148,18 +150,12 @@ impl State {
             .collect()
     }
 
-    /// The port whose exchange has this number on an interface, and the answer to it.
-    pub fn answered(
-        &self,
-        sw_if: SwIfIndex,
-        duid: &[u8],
-        message: &[u8],
-    ) -> Option<(Kind, Answer)> {
-        let xid = super::association::xid(message)?;
-        [Kind::Addresses, Kind::Prefixes].into_iter().find_map(|kind| {
-            let exchange = self.ports.get(&(sw_if, kind))?.exchange.as_ref()?;
-            let answer = Answer::read(message, duid, kind).filter(|_| exchange.xid == xid)?;
-            Some((kind, answer))
+    /// The ports of an interface whose exchange a message belongs to, by its transaction's number.
+    pub fn waiting(&self, sw_if: SwIfIndex, message: &[u8]) -> impl Iterator<Item = Kind> {
+        let xid = super::association::xid(message);
+        [Kind::Addresses, Kind::Prefixes].into_iter().filter(move |kind| {
+            let exchange = self.ports.get(&(sw_if, *kind)).and_then(|port| port.exchange.as_ref());
+            exchange.is_some_and(|exchange| Some(exchange.xid) == xid)
         })
     }
 }

@@ -2,18 +2,18 @@
 //! Times at which a message is sent again (RFC 8415 15). No side effects. Times are on the
 //! instance's clock, in nanoseconds.
 
-pub const SECOND: u64 = 1_000_000_000;
+use crate::lifetime::SECOND;
 
 /// The parameters of a message, in seconds; 0 for no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pace {
-    /// Until it is sent for the second time.
+    /// Between the first and the second time that it is sent.
     pub initial: u32,
-    /// Between two at most.
+    /// Between two times at most.
     pub longest: u32,
     /// Number of times that it is sent.
     pub count: u32,
-    /// From the first to the last.
+    /// From the first time to the last.
     pub duration: u32,
 }
 
