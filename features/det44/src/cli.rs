@@ -6,7 +6,7 @@ use crate::settings::role;
 use crate::show;
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
-use nat::key::End;
+use nat::key::read_end;
 use nat::timeouts::Timeouts;
 use net::args::given_interface;
 use serde_json::json;
@@ -28,12 +28,12 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "det44 reverse", "<outside:word>" => reverse;
     /// End a session, by the address and port outside, and those of the other end
     "det44 close session out", "<outside:word> <external:word>" => |w, m| {
-        let ended = Control::close_out(w, end(m, "outside")?, end(m, "external")?)?;
+        let ended = Control::close_out(w, read_end(m, "outside")?, read_end(m, "external")?)?;
         Ok(ended.then(|ended| closed(ended).map(|()| Output::empty())))
     };
     /// End a session, by the user's address and port, and those of the other end
     "det44 close session in", "<inside:word> <external:word>" => |w, m| {
-        let ended = Control::close_in(w, end(m, "inside")?, end(m, "external")?)?;
+        let ended = Control::close_in(w, read_end(m, "inside")?, read_end(m, "external")?)?;
         Ok(ended.then(|ended| closed(ended).map(|()| Output::empty())))
     };
     /// Seconds without a packet after which sessions end
@@ -83,11 +83,6 @@ fn add(w: &World, m: &Matches) -> Result<()> {
     }
 }
 
-/// An address with a port, as 192.0.2.1:1024.
-fn end(m: &Matches, name: &str) -> Result<End> {
-    End::parse(m.str(name)).map_err(|e| e.at(m.span(name)))
-}
-
 fn forward(w: &World, m: &Matches) -> Result<Output> {
     let range = Control::forward(w, m.req("user")?)?;
     let (addr, first, last) = (range.addr, range.first, range.last());
@@ -96,7 +91,7 @@ fn forward(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn reverse(w: &World, m: &Matches) -> Result<Output> {
-    let user = Control::reverse(w, end(m, "outside")?)?;
+    let user = Control::reverse(w, read_end(m, "outside")?)?;
     Ok(Output::both(format!("{user}\n"), json!({ "user": user.to_string() })))
 }
 

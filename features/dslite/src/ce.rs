@@ -79,7 +79,7 @@ pub enum FromAftr {
     #[drop]
     #[counter("super-packet")]
     Super,
-    /// malformed packet of IPv4 inside IPv6
+    /// malformed packet of IPv4 inside IPv6, or a congestion mark that it can't have
     #[drop]
     #[counter("unknown")]
     Malformed,
@@ -109,7 +109,7 @@ impl Node for Encap {
         if b.flags.contains(Flags::GSO) {
             return ToAftr::Super;
         }
-        // The router's own packets have given no hop.
+        // The router's own packets keep their time to live.
         if !b.flags.contains(Flags::LOCAL) && !Ip4::pass(b) {
             let (kind, code) = (Icmp4Type::TIME_EXCEEDED.0, code4::TTL_IN_TRANSIT);
             b.set_scratch(IpMeta::error(kind, code, 0));

@@ -3,11 +3,11 @@
 
 use crate::control::{Control, Endpoint, Row};
 use crate::session::{INWARD, OUTWARD};
-use cli::{Command, Matches, Output, Result};
+use cli::{Command, Matches, Output, Result, Writer};
 use graph::{Phase, RunningConfig, Script, World};
 use nat::ranges::ranges;
 use nat::timeouts::TICKS;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -98,43 +98,42 @@ fn sessions(w: &World, _: &Matches) -> Result<Output> {
     Ok(Control::sessions(w).then(|threads| {
         let mut rows: Vec<Row> = threads.into_iter().flatten().collect();
         rows.sort_by_key(|row| (row.keys[OUTWARD].b4(), row.keys[OUTWARD].end()));
-        let (mut text, mut values, mut b4) = (String::new(), Vec::<Value>::new(), None);
-        for Row { keys, session, left } in rows {
+        let mut last = None;
+        Ok(Output::list(rows, move |_: &World, row: Row, out: &mut Writer| {
+            let Row { keys, session, left } = row;
+            let (b4, protocol) = (keys[OUTWARD].b4(), keys[OUTWARD].protocol());
             let (inside, outside) = (keys[OUTWARD].end(), keys[INWARD].end());
-            let n = b4_of(&keys);
-            // Writing to a String can't fail.
-            if b4.replace(n) != Some(n) {
-                let _ = writeln!(text, "B4 {n}");
-            }
-            let protocol = keys[OUTWARD].protocol();
             let seconds = left / u64::from(TICKS);
-            let _ = writeln!(
-                text,
-                "  in {} port {} out {} port {} protocol {}\n       timeout in {seconds}\n       \
-                 total pkts {}, total bytes {}",
-                inside.addr,
-                inside.port,
-                outside.addr,
-                outside.port,
-                protocol_name(protocol),
-                session.packets,
-                session.bytes
-            );
-            values.push(json!({
-                "b4": n.to_string(),
-                "inside": { "address": inside.addr.to_string(), "port": inside.port },
-                "outside": { "address": outside.addr.to_string(), "port": outside.port },
-                "protocol": protocol.0,
-                "seconds_left": seconds,
-                "packets": session.packets,
-                "bytes": session.bytes,
-            }));
-        }
-        Ok(Output::both(text, Value::Array(values)))
+            let is_other_b4 = last.replace(b4) != Some(b4);
+            out.text(|text| {
+                if is_other_b4 {
+                    writeln!(text, "B4 {b4}")?;
+                }
+                writeln!(
+                    text,
+                    "  in {} port {} out {} port {} protocol {}\n       timeout in {seconds}\n       \
+                     total pkts {}, total bytes {}",
+                    inside.addr,
+                    inside.port,
+                    outside.addr,
+                    outside.port,
+                    protocol_name(protocol),
+                    session.packets,
+                    session.bytes
+                )
+            });
+            out.value(|| {
+                json!({
+                    "b4": b4.to_string(),
+                    "inside": { "address": inside.addr.to_string(), "port": inside.port },
+                    "outside": { "address": outside.addr.to_string(), "port": outside.port },
+                    "protocol": protocol.0,
+                    "seconds_left": seconds,
+                    "packets": session.packets,
+                    "bytes": session.bytes,
+                })
+            });
+            Ok(())
+        }))
     }))
-}
-
-/// The B4 of a session with these keys.
-fn b4_of(keys: &[crate::key::Key; 2]) -> Ipv6Addr {
-    keys[OUTWARD].b4()
 }

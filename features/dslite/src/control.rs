@@ -81,7 +81,7 @@ pub struct State {
     pub pool: BTreeSet<Ipv4Addr>,
     /// Addresses of IPv6 with a route here.
     routed: BTreeSet<Ipv6Addr>,
-    /// There is a default route here.
+    /// True if the default route leads here.
     is_default: bool,
 }
 
@@ -121,7 +121,7 @@ fn source(world: &World) -> Source {
     world.get::<Sources>().add(SOURCE.0, SOURCE.1).unwrap_or(Source::Plugin)
 }
 
-/// Leads packets to an address, or a prefix, to a node of this feature, or no longer.
+/// Adds a route that leads packets to a node of this feature, or deletes it.
 fn route<F: Net>(
     world: &World,
     prefix: Prefix<<F as Family>::Addr>,
@@ -266,7 +266,7 @@ fn check(ip6: Ipv6Addr) -> Result<()> {
 }
 
 impl State {
-    /// Has routes lead here as the ends are.
+    /// Makes the routes that lead here those of the ends.
     fn set_routes(&mut self, world: &World, is_ce: bool) -> Result<()> {
         let (aftr, b4) = (self.aftr.given(), self.b4.given());
         let (own, of) = if is_ce { (b4, &B4) } else { (aftr, &AFTR) };

@@ -37,7 +37,7 @@ pub enum Reason {
     Unknown,
 }
 
-/// The outcome for a packet.
+/// The result of the translation of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It was translated, by the session at this index.
@@ -58,7 +58,7 @@ pub struct Engine {
     pub l4: Field<L4>,
 }
 
-/// A packet of a user: what it says, and its B4.
+/// A packet of a user, and its B4.
 #[derive(Clone, Copy)]
 struct OfUser {
     p: Packet,
@@ -202,7 +202,7 @@ impl Engine {
             return Outcome::Drop(Reason::NoTranslation);
         }
         let Some(aftr) = settings.aftr else { return Outcome::Drop(Reason::NoTranslation) };
-        // The router's own errors about packets of users have given no hop.
+        // The router's own errors about packets of users keep their time to live.
         if !b.flags.contains(Flags::LOCAL) && !Ip4::pass(b) {
             return Outcome::TimeExpired;
         }

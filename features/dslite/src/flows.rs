@@ -24,7 +24,7 @@ const DATAGRAMS: usize = 4096;
 const DATAGRAM_TICKS: u32 = 5 * TICKS;
 /// Addresses of the pool that are tried for a B4 whose own has no port left.
 const ADDRESSES: usize = 64;
-/// Sessions of the largest share that are looked at for one whose port another B4 can get.
+/// Oldest sessions of the largest share that are searched for a port for another B4.
 const CANDIDATES: usize = 16;
 /// Timers that fire at most in one tick of the node, and for one new session.
 pub const AT_A_TICK: usize = 4096;
@@ -105,7 +105,7 @@ impl ThreadState for Flows {
 }
 
 impl Flows {
-    /// Takes notice of other ports, and ends what has ended.
+    /// Adopts other ports after a change of the settings, and ends sessions whose time has ended.
     pub fn follow(&mut self, generation: u32, settings: &Settings, now: u64) {
         if self.generation != generation {
             self.generation = generation;
@@ -171,7 +171,7 @@ impl Flows {
         (now, settings): (u64, &Settings),
     ) -> Result<u32, Refused> {
         let share = self.share(key.b4());
-        // One whose time has ended is in the way.
+        // A session with this key whose time has ended.
         if let Some(old) = self.table.find(&key) {
             self.remove(old);
         }
@@ -187,13 +187,9 @@ impl Flows {
             self.remove(oldest.filter(|_| is_owed).ok_or(Refused::Full)?);
         }
         let before = known.map(|user| Ipv4Addr::from_bits(user.addr));
-        let outside = match self.choose(key, before, settings) {
-            Some(outside) => outside,
-            None if self.free_port(share, key.protocol()) => {
-                self.choose(key, before, settings).ok_or(Refused::Ports)?
-            }
-            None => return Err(Refused::Ports),
-        };
+        let chosen = self.choose(key, before, settings);
+        let taken = chosen.or_else(|| self.take_port(share, key.protocol(), settings));
+        let outside = taken.ok_or(Refused::Ports)?;
         let user = match self.users.find(&name) {
             Some(user) => user,
             None => {
@@ -217,16 +213,27 @@ impl Flows {
         Ok(at)
     }
 
-    /// Ends a session of the network that has most, so that one with less than an equal share gets
-    /// its port. Returns false if there is none to end.
-    fn free_port(&mut self, share: Share, protocol: IpProtocol) -> bool {
+    /// Ends a session of the network that has most of them, if this network has less than an equal
+    /// share, and returns its address and port.
+    fn take_port(
+        &mut self,
+        share: Share,
+        protocol: IpProtocol,
+        settings: &Settings,
+    ) -> Option<End> {
         if !self.shares.is_below_equal(share) {
-            return false;
+            return None;
         }
         let largest = of_share(self.shares.largest().0);
-        let oldest = self.table.iter(largest).take(CANDIDATES);
-        let fits = { oldest }.find(|(_, key, _)| key.protocol() == protocol).map(|(at, ..)| at);
-        fits.map(|at| self.remove(at)).is_some()
+        let (at, end) = self
+            .table
+            .iter(largest)
+            .take(CANDIDATES)
+            .filter(|(_, key, _)| key.protocol() == protocol)
+            .filter_map(|(at, ..)| Some((at, self.table.keys(at)?[INWARD].end())))
+            .find(|(_, end)| settings.is_pool(end.addr))?;
+        self.remove(at);
+        Some(end)
     }
 
     /// The share of a B4: those of one network have one together, since a host has any number of

@@ -22,16 +22,16 @@
 //! **Threads.** The address of a B4 chooses the thread of its sessions, and ports of each thread
 //! are a block of their own, by which answers find it.
 //!
-//! **Errors** of ICMP are translated with their quotations. What the router itself tells a user
-//! (hops, MTU) goes to the user's address outside, and from there into the tunnel like any packet.
+//! **Errors** of ICMP are translated with their quotations. Errors of the router itself to a user
+//! (hops, MTU) go to the user's address outside, and from there into the tunnel like any packet.
 //!
 //! **Fragments.** Packets of IPv6 and of the world are reassembled; of a user's packet in fragments
 //! the first one has to come first. Packets of IPv6 that are too long for their link leave in
 //! fragments (RFC 6333 5.3).
 //!
-//! **Logs.** Sessions are told by syslog (`nat::log`), with the B4 as SV6ENC.
+//! **Logs.** Syslog gets the sessions (`nat::log`), with the B4 as SV6ENC.
 //!
-//! Limits: the default tables alone; super-packets are dropped, by name.
+//! Limits: no VRFs, the default tables alone; super-packets are dropped, with a reason of their own.
 
 mod api;
 mod ce;
@@ -65,9 +65,10 @@ pub static PLUGIN: Plugin = Plugin {
          b4-tunnel-endpoint-address`)",
         "Sessions that begin and end, by syslog (`set syslog sender`)",
     ],
-    spec: &["VPP's DS-Lite", "RFC 6333", "RFC 2473", "RFC 5508"],
+    spec: &["VPP's DS-Lite", "RFC 6333", "RFC 2473", "RFC 6040", "RFC 5508"],
     limits: &[
-        "The default tables alone",
+        "No VRFs: the default tables alone",
+        "IPFIX gets no sessions: the templates have no field for the B4",
         "Super-packets are dropped, with a drop reason: switch offloads of the links off",
         "Timeouts are those of NAT44-ED's defaults",
     ],

@@ -106,7 +106,7 @@ edges!(
         #[drop]
         #[counter("bad ip6 protocol")]
         BadProtocol,
-        /// malformed packet of IPv4 inside IPv6
+        /// malformed packet of IPv4 inside IPv6, or a congestion mark that it can't have
         #[drop]
         #[counter("malformed packet inside")]
         Malformed,

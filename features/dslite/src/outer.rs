@@ -4,7 +4,8 @@
 use buffer::{Buffer, Cache, Field, Flags};
 use net::{L4, TableIndex};
 use std::net::Ipv6Addr;
-use wire::{Header, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, UpperLayer};
+use wire::checksum::update16;
+use wire::{Ecn, Header, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, UpperLayer};
 use zerocopy::IntoBytes as _;
 
 /// Bytes of the header.
@@ -15,13 +16,13 @@ const LONGEST: usize = u16::MAX as usize;
 /// The payload of a packet of IPv6 to an end of the tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Payload {
-    /// A packet of IPv4, so many bytes into it.
+    /// A packet of IPv4, at this offset.
     Ip4(usize),
     /// A message of ICMPv6.
     Icmp,
-    /// A part of it: it is to be reassembled.
+    /// A fragment of a payload: it is to be reassembled.
     Fragment,
-    /// Something else, or nothing that can be read.
+    /// Another protocol, or a header that can't be read.
     Other,
 }
 
@@ -39,14 +40,29 @@ pub fn read(b: &Buffer) -> Option<(Ipv6Addr, Payload)> {
     Some((source, payload))
 }
 
-/// Takes the header off a packet of IPv4, `at` bytes into the buffer. Returns false if there is no
-/// sound packet behind it (RFC 1812 5.2.2): then it is as it was, or is to be dropped.
+/// The congestion mark of a packet that leaves the tunnel, from its own mark and that of the outer
+/// header (RFC 6040 4.2). `None` for congestion of which the packet can't inform its receiver.
+#[inline(always)]
+const fn decapsulated(inner: Ecn, outer: Ecn) -> Option<Ecn> {
+    match (inner, outer) {
+        (Ecn::NotEct, Ecn::Ce) => None,
+        (Ecn::Ect0 | Ecn::Ect1, Ecn::Ce) => Some(Ecn::Ce),
+        (Ecn::Ect0, Ecn::Ect1) => Some(Ecn::Ect1),
+        _ => Some(inner),
+    }
+}
+
+/// Takes the header off a packet of IPv4, `at` bytes into the buffer, which gets the congestion
+/// mark of the tunnel. Returns false if there is no sound packet behind the header (RFC 1812 5.2.2),
+/// or none that can have the mark: then it is to be dropped.
 #[must_use]
 pub fn take(b: &mut Buffer, at: usize, l4: Field<L4>, cache: &mut Cache) -> bool {
     ip::finish_checksum(b);
+    let Some(outer) = Ipv6Header::view(b.data()).map(IpHeader::ecn) else { return false };
     let Some(inner) = b.data().get(at..) else { return false };
     let Some(header) = Ipv4Header::view(inner) else { return false };
-    let len = header.packet_len();
+    let Some(mark) = decapsulated(header.ecn(), outer) else { return false };
+    let (len, is_marked) = (header.packet_len(), mark != header.ecn());
     let is_sound = header.version_ihl >> 4 == 4
         && header.header_len() >= 20
         && header.header_len() <= inner.len()
@@ -55,6 +71,13 @@ pub fn take(b: &mut Buffer, at: usize, l4: Field<L4>, cache: &mut Cache) -> bool
         && Ipv4Header::checksum_ok_at(inner);
     if !is_sound || !b.pull(at) || !b.trim_packet(len, cache) {
         return false;
+    }
+    if is_marked && let Some(header) = Ipv4Header::view_mut(b.data_mut()) {
+        let word = |tos| u16::from_be_bytes([header.version_ihl, tos]);
+        let tos = header.tos & !3 | mark as u8;
+        let sum = update16(header.checksum.get(), word(header.tos), word(tos));
+        header.tos = tos;
+        header.checksum.set(sum);
     }
     // These flags describe the packet of IPv6.
     const OF_OUTER: Flags = Flags::L4_CSUM_OK
@@ -72,7 +95,7 @@ pub fn take(b: &mut Buffer, at: usize, l4: Field<L4>, cache: &mut Cache) -> bool
 }
 
 /// Puts the header in front of a packet of IPv4, and has it looked up in a table. DSCP and ECN are
-/// copied (RFC 2983, RFC 6040). The router may cut the packet up: both ends of the tunnel
+/// copied (RFC 2983 4.1, RFC 6040 4.1). The router may fragment the packet: both ends of the tunnel
 /// reassemble (RFC 6333 5.3). Returns false if there is no room, or the packet is too long.
 #[must_use]
 pub fn put(
@@ -102,6 +125,6 @@ pub fn put(
     true
 }
 
-/// Hops of the packet of IPv6 at least: it has a path of its own, and what the packet of IPv4 has
-/// left needn't be enough for it.
+/// Hop limit of the packet of IPv6 at least: its path may have more hops than the packet of IPv4
+/// has left.
 const MIN_HOPS: u8 = 64;

@@ -10,13 +10,13 @@ pub const OUTWARD: usize = 0;
 /// Of the world, as its second key.
 pub const INWARD: usize = 1;
 
-/// The state of the TCP connections of a session. Several may have it, to different hosts.
+/// The state of the TCP connections of a session, which may be several to different hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Phase {
-    /// None was answered.
+    /// No connection was answered.
     #[default]
     Opening,
-    /// The world has answered.
+    /// The world has answered one.
     Established,
     /// The last one has ended.
     Closing,
@@ -30,9 +30,9 @@ pub struct Session {
     pub share: Share,
     /// Index of its B4.
     pub user: u32,
-    /// The B4's session that was made before it, and after it.
+    /// Index of the B4's session that was made before this one.
     pub older: Option<u32>,
-    /// See there.
+    /// Index of the B4's session that was made after this one.
     pub newer: Option<u32>,
     /// Packets of both directions.
     pub packets: u64,
@@ -46,7 +46,7 @@ impl Session {
         Self { user, share, ..Self::default() }
     }
 
-    /// The timeout that it has.
+    /// The kind of its timeout.
     #[inline(always)]
     pub fn timeout(&self, protocol: IpProtocol) -> Timeout {
         match protocol {
@@ -63,7 +63,7 @@ impl Session {
     pub fn note(&mut self, direction: usize, flags: TcpFlags) -> bool {
         let was = self.phase;
         if flags.intersects(TcpFlags::FIN | TcpFlags::RST) {
-            // RFC 7857 2: what else the session carries prolongs it.
+            // RFC 7857 2: other connections of the session prolong it by the short time.
             self.phase = Phase::Closing;
         } else if flags.contains(TcpFlags::SYN) {
             let answered = direction == INWARD && flags.contains(TcpFlags::ACK);

@@ -53,7 +53,7 @@ impl Settings {
 /// The settings of an instance.
 pub struct DsLite {
     settings: Snapshot<Settings>,
-    /// A number that is another after each change of the settings.
+    /// Number of changes of the settings.
     generation: AtomicU32,
 }
 
@@ -73,7 +73,7 @@ impl DsLite {
         self.settings.get(turn)
     }
 
-    /// A number that is another after each change of the settings.
+    /// Number of changes of the settings.
     #[inline(always)]
     pub fn generation(&self) -> u32 {
         self.generation.load(Ordering::Acquire)

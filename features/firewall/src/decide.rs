@@ -86,7 +86,7 @@ impl<F: Judged> Judge<F> {
             counts: [(1, packet.length.into()), (0, 0)],
             seconds: 0,
         };
-        self.records.post(self.thread, record);
+        self.post(record, case.turn);
     }
 
     /// Judges a packet of a flow without a session, and makes one.

@@ -6,13 +6,13 @@ use crate::flows::{AllSessions, Flows, ThreadSessions};
 use crate::limits::Sources;
 use crate::model::Action;
 use crate::packet::{Icmp, Malformed, Packet, quoted, read, segment};
-use crate::record::{End, Records};
+use crate::record::{End, Record, Records, Ring};
 use crate::rules::{Generation, NO_ZONE, Ruled, SELF};
 use crate::session::Key;
 use crate::settings::Settings;
 use crate::tcp::Outcome;
 use crate::verdict::{Reason, Verdict, Way};
-use graph::{Shared, ThreadIndex, World};
+use graph::{PerThread, Shared, ThreadIndex, World};
 use net::{FlowOwners, L4, Net};
 use stats::CombinedLane;
 use std::sync::Arc;
@@ -53,6 +53,7 @@ pub struct Judge<F> {
     pub(crate) sessions: Arc<AllSessions>,
     pub(crate) sources: Arc<Sources>,
     pub(crate) records: Arc<Records>,
+    ring: Arc<PerThread<Ring>>,
     pub(crate) hits: CombinedLane,
     of: std::marker::PhantomData<fn() -> F>,
 }
@@ -116,8 +117,16 @@ impl<F: Judged> Judge<F> {
             sessions: world.get(),
             sources: world.get(),
             records: world.get(),
+            ring: world.get(),
             hits: world.stats.combined(crate::hits::NAME).lane(thread.at()),
             of: std::marker::PhantomData,
+        }
+    }
+
+    /// Posts a record to control.
+    pub(crate) fn post(&self, record: Record, turn: &Turn<'_>) {
+        if let Some(mut ring) = self.ring.of(self.thread, turn) {
+            ring.0.post(record);
         }
     }
 

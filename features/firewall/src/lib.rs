@@ -103,6 +103,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<limits::Sources>(),
         StateDef::of::<PerThread<flows::ThreadSessions>>(),
         StateDef::of::<record::Records>(),
+        StateDef::of::<PerThread<record::Ring>>(),
         StateDef::of::<log::Logs>(),
         StateDef::of::<control::Firewall>(),
         // The plugin of reassembly may be missing.
@@ -145,8 +146,8 @@ pub static PLUGIN: Plugin = Plugin {
         let signal = firewall.signal.clone();
         world.processes.spawn(Box::new(control::Publisher(firewall)), &signal);
         let logs = world.get::<log::Logs>();
-        let signal = logs.records.signal.clone();
-        world.processes.spawn(Box::new(log::LogProcess(logs)), &signal);
+        let records = logs.records.clone();
+        world.processes.spawn(Box::new(log::LogProcess(logs)), records.rings.signal());
         Ok(())
     },
     unmoved: &[

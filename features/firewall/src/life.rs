@@ -22,7 +22,7 @@ impl<F: Judged> Judge<F> {
     /// Removes a session.
     pub(crate) fn end<A: Address>(&self, flows: &mut Flows<A>, at: u32, why: End, case: &Case<'_>) {
         if let Some((key, session)) = flows.remove(at) {
-            self.ended(&key, &session, why, (case.generation, case.now));
+            self.ended(&key, &session, why, (case.generation, case.turn, case.now));
         }
     }
 
@@ -32,7 +32,7 @@ impl<F: Judged> Judge<F> {
         key: &Key<A>,
         session: &Session,
         why: End,
-        (generation, now): (&Generation, u64),
+        (generation, turn, now): (&Generation, &Turn<'_>, u64),
     ) {
         self.sources.end(session.source);
         if let Some(zone) = generation.limits(session.first.zones[0]) {
@@ -40,7 +40,7 @@ impl<F: Judged> Judge<F> {
         }
         if session.log {
             let record = Record::of_session(Happened::Ended(why), key, session, now);
-            self.records.post(self.thread, record);
+            self.post(record, turn);
         }
     }
 
@@ -82,7 +82,7 @@ impl<F: Judged> Judge<F> {
         flows.note(at, from, key.protocol, (case.now, &self.settings));
         if session.log {
             let record = Record::of_session(Happened::Created, &key, &session, case.now);
-            self.records.post(self.thread, record);
+            self.post(record, case.turn);
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl<F: Judged> Judge<F> {
     ) -> bool {
         let mut budget = AT_ONCE;
         while let Some((key, session)) = sessions.of::<F>().expire(case.now, &mut budget) {
-            self.ended(&key, &session, End::Time, (case.generation, case.now));
+            self.ended(&key, &session, End::Time, (case.generation, case.turn, case.now));
         }
         if State::of(new.timer) == State::HalfOpen {
             let most = self.settings.share(Limit::HalfOpen, self.threads);
@@ -148,7 +148,7 @@ impl<F: Judged> Judge<F> {
         while let Some(at) = flows.walk(place, budget) {
             let meant = flows.entry(at).is_some_and(|(key, session)| is_meant(key, session));
             if meant && let Some((key, session)) = flows.remove(at) {
-                self.ended(&key, &session, End::Cleared, (generation, now));
+                self.ended(&key, &session, End::Cleared, (generation, turn, now));
                 n += 1;
             }
         }
@@ -163,7 +163,7 @@ impl<F: Judged> Judge<F> {
         let case = Case { generation, turn, now, interfaces: [0; 2], zones: [0; 2] };
         let flows = sessions.of::<F>();
         while let Some((key, session)) = flows.expire(now, &mut budget) {
-            self.ended(&key, &session, End::Time, (generation, now));
+            self.ended(&key, &session, End::Time, (generation, turn, now));
         }
         let more = budget == 0;
         for _ in 0..JUDGED_AGAIN {

@@ -7,6 +7,7 @@ use crate::record::{End, Happened, Record, Records};
 use crate::state::Config;
 use crate::values::Protocol;
 use graph::{Process, Shared, Sleep, Wake, World};
+use ipfix_export::Drained;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -18,6 +19,8 @@ use wire::IpProtocol;
 
 /// Records that are kept for `show firewall log`.
 const KEPT: usize = 1024;
+/// Records that are taken in one turn of the control thread.
+const AT_ONCE: usize = 1024;
 
 /// A record with the names of what it is about.
 #[derive(Clone, Debug)]
@@ -65,10 +68,16 @@ impl Logs {
         kept.iter().skip(kept.len().saturating_sub(n)).cloned().collect()
     }
 
-    fn take(&self, world: &World) {
+    /// Takes all records that wait, a ringful of each thread at most.
+    pub fn take_all(&self, world: &World) {
+        self.take(world, usize::MAX);
+    }
+
+    /// Takes records that wait, about so many.
+    fn take(&self, world: &World, most: usize) -> Drained {
         let mut config = None;
         let now = (world.clock.now(), SystemTime::now());
-        self.records.drain(|record| {
+        self.records.rings.drain(most, |record| {
             let config = config.get_or_insert_with(|| world.get::<Firewall>().running());
             let entry = entry(record, config, now);
             if self.local.load(Ordering::Relaxed) {
@@ -80,7 +89,7 @@ impl Logs {
                 kept.pop_front();
             }
             kept.push_back(entry);
-        });
+        })
     }
 }
 
@@ -194,7 +203,7 @@ impl Process for LogProcess {
     }
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
-        self.0.take(world);
-        Sleep::Event
+        let drained = self.0.take(world, AT_ONCE);
+        self.0.records.rings.sleep(world.clock.now(), drained)
     }
 }

@@ -3,10 +3,10 @@
 
 use crate::flows::{TICK, tick};
 use crate::session::{Key, Session};
-use graph::{Shared, Signal, ThreadIndex, World};
+use graph::{Shared, ThreadIndex, ThreadState, World};
+use ipfix_export::{Reporter, Reports};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
-use sync::Mailbox;
 use wire::Address;
 
 /// Records of a thread that wait at most.
@@ -101,42 +101,24 @@ impl Record {
 
 /// The records of all threads that wait for control.
 pub struct Records {
-    waiting: Vec<Mailbox<Record>>,
-    /// Wakes the process that takes them.
-    pub signal: Signal,
+    /// The rings of the threads.
+    pub rings: Reports<Record>,
     /// Packets between zones without a policy are recorded.
     pub no_policy: AtomicBool,
 }
 
 impl Shared for Records {
     fn make(world: &World) -> Self {
-        let signal = world.processes.signal();
-        let queue = |_| Mailbox::new(WAITING, world.processes.waker().clone());
-        Self {
-            waiting: (0..world.threads()).map(queue).collect(),
-            signal,
-            no_policy: AtomicBool::new(true),
-        }
+        let rings = Reports::new(WAITING, world.processes.signal());
+        Self { rings, no_policy: AtomicBool::new(true) }
     }
 }
 
-impl Records {
-    /// Sends a record to control; where too many wait, it is lost and counted.
-    pub fn post(&self, thread: ThreadIndex, record: Record) {
-        if let Some(queue) = self.waiting.get(thread.at()) {
-            // A record that is lost is counted by the queue.
-            let _ = queue.post(record);
-            self.signal.raise();
-        }
-    }
+/// The ring of a thread. Where too many records wait, a record is lost and counted.
+pub struct Ring(pub Reporter<Record>);
 
-    /// Takes the records that wait.
-    pub fn drain(&self, mut take: impl FnMut(Record)) {
-        self.waiting.iter().for_each(|queue| _ = queue.drain(&mut take));
-    }
-
-    /// Records that were lost.
-    pub fn lost(&self) -> u64 {
-        self.waiting.iter().map(Mailbox::drops).sum()
+impl ThreadState for Ring {
+    fn make(world: &World, _: ThreadIndex) -> Self {
+        Self(world.get::<Records>().rings.reporter())
     }
 }

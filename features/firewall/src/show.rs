@@ -340,6 +340,7 @@ pub fn clear_sessions(w: &World, m: &Matches) -> Result<Output> {
 /// `show firewall log`.
 pub fn log(w: &World, m: &Matches) -> Result<Output> {
     let logs = w.get::<Logs>();
+    logs.take_all(w);
     let last = m.opt::<u32>("last")?.map_or(LAST, |last| last as usize);
     let on = |on: bool| if on { "on" } else { "off" };
     let local = logs.local.load(Ordering::Relaxed);
@@ -347,7 +348,7 @@ pub fn log(w: &World, m: &Matches) -> Result<Output> {
     let server = logs.server.get().map(|server| server.to_string());
     let (sent, unsent) =
         (logs.server.sent.load(Ordering::Relaxed), logs.server.unsent.load(Ordering::Relaxed));
-    let lost = logs.records.lost();
+    let lost = logs.records.rings.lost();
     let entries = logs.last(last);
     let mut text = format!(
         "server {}, sent {sent}, not sent {unsent}; local {}; no-policy {}; lost {lost}\n",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `ipfix_export`.
 
-use crate::exporter::{DEFAULT, ExporterInfo, Ipfix, PATH_MTU, Settings, TEMPLATE_INTERVAL};
+use crate::exporter::{DEFAULT, ExporterInfo, Ipfix};
+use crate::settings::{PATH_MTU, Settings, TEMPLATE_INTERVAL};
 use cli::Result;
 use graph::World;
 use msg::{Messages, Module};

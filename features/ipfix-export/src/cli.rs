@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands, and the lines that save what they set.
 
-use crate::exporter::{
-    DEFAULT, ExporterInfo, Ipfix, PATH_MTU, PORT, Settings, StreamInfo, TEMPLATE_INTERVAL,
-};
+use crate::exporter::{DEFAULT, ExporterInfo, Fate, Ipfix, StreamInfo};
+use crate::settings::{PATH_MTU, PORT, Settings, TEMPLATE_INTERVAL};
 use cli::{Command, Matches, Output, Result};
 use graph::{Phase, RunningConfig, Script, World};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The words of an exporter's settings.
 const SETTINGS: &str = "collector <collector:ip> [port <port:u16>] src <source:ip> [fib-id <vrf:u32>] [path-mtu <mtu:u32>] [template-interval <interval:u32>] [udp-checksum]";
@@ -92,7 +90,7 @@ fn words(set: &Settings) -> String {
     words + if set.checksum { " udp-checksum" } else { "" }
 }
 
-/// Writes the settings. Collectors are in tables, so these are there.
+/// Writes the settings, behind the tables of collectors.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     for ExporterInfo { number, settings, .. } in world.get::<Ipfix>().exporters() {
         let Some(set) = settings else { continue };
@@ -108,15 +106,14 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
 }
 
 fn exporters(w: &World, _: &Matches) -> Result<Output> {
-    let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
     let (mut text, mut values) = (String::new(), Vec::new());
     for ExporterInfo { number, settings, counters } in w.get::<Ipfix>().exporters() {
         let line = settings.as_ref().map_or("no collector".into(), words);
         let sent = &counters.datagrams;
-        let (datagrams, unreachable) = (count(&sent.sent), count(&sent.unreachable));
-        let (no_buffer, records) = (count(&sent.no_buffer), count(&counters.records));
-        let lost = [&counters.no_collector, &counters.too_long, &counters.malformed].map(count);
-        let [no_collector, too_long, malformed] = lost;
+        let (datagrams, unreachable, no_buffer) =
+            (sent.sent(), sent.unreachable(), sent.no_buffer());
+        let fates = [Fate::Taken, Fate::NoCollector, Fate::TooLong, Fate::Malformed];
+        let [records, no_collector, too_long, malformed] = fates.map(|fate| counters.records(fate));
         let _ = writeln!(
             text,
             "exporter {number}: {line}\n  records {records}, lost: no collector {no_collector}, \

@@ -1,120 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Exporters, and what features give them. Everything here is on the control thread.
 
-use crate::stream::{Limits, Now, Refused, Stream, StreamName};
+use crate::settings::Settings;
+use crate::stream::{Now, Refused, Stream, StreamName};
 use crate::template::Template;
 use cli::{Error, Result};
 use graph::{Deleted, Process, Shared, Signal, Sleep, Wake, World};
 use msg::retval;
-use net::{DeletedTable, Fib, TableIndex};
+use net::{DeletedTable, TableIndex};
+use stats::Simple;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 use udp::origin::{self, Counts, Ends};
 use wire::{Ip4, Ip6};
 
-/// The port of IPFIX (RFC 7011 10.1).
-pub const PORT: u16 = 4739;
-/// Bytes of a datagram if the path's MTU isn't known (RFC 7011 10.3.3), with its IP header.
-pub const PATH_MTU: u32 = 512;
-/// Bounds of that.
-pub const PATH_MTUS: std::ops::RangeInclusive<u32> = 68..=1450;
-/// Seconds from one sending of templates to the next, if no other number is set.
-pub const TEMPLATE_INTERVAL: u32 = 20;
-/// The longest such time: a day.
-const LONGEST_INTERVAL: u32 = 86_400;
 /// Number of the exporter that features use.
 pub const DEFAULT: u32 = 0;
 /// Exporters at most.
 const EXPORTERS: usize = 64;
 /// Messages that are made before they are sent.
 const AT_ONCE: usize = 64;
-const SECOND: u64 = 1_000_000_000;
 
-/// The settings of an exporter with a collector.
+/// Fate of a record; its number is the position of its counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// The receiver.
-    pub collector: IpAddr,
-    /// Its port.
-    pub port: u16,
-    /// The source of datagrams, of the same IP version.
-    pub source: IpAddr,
-    /// Id of the table of the collector; `None`: not said, the default table.
-    pub vrf: Option<u32>,
-    /// Bytes of a datagram at most, with its IP header.
-    pub path_mtu: u32,
-    /// Seconds from one sending of templates to the next.
-    pub template_interval: u32,
-    /// Datagrams of IPv4 have a checksum.
-    pub checksum: bool,
+pub enum Fate {
+    /// It was taken.
+    Taken,
+    /// It is lost: there was no collector, or its table was deleted.
+    NoCollector,
+    /// It is lost: it is longer than a datagram may be.
+    TooLong,
+    /// It is lost: it isn't of the length of its template.
+    Malformed,
 }
 
-impl Settings {
-    fn limits(&self) -> Limits {
-        let headers = if self.collector.is_ipv6() { 40 } else { 20 } + 8;
-        Limits {
-            message: self.path_mtu as usize - headers,
-            templates: u64::from(self.template_interval) * SECOND,
-        }
-    }
-
-    fn check(&self, world: &World) -> Result<TableIndex> {
-        let refuse = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
-        if self.source.is_unspecified() || self.source.is_ipv6() != self.collector.is_ipv6() {
-            let version = if self.collector.is_ipv6() { 6 } else { 4 };
-            return refuse(format!(
-                "expected a source address of IPv{version} as the collector's, not {}",
-                self.source
-            ));
-        }
-        if self.port == 0 {
-            return refuse("expected a port of the collector from 1 to 65535, not 0".into());
-        }
-        if self.path_mtu > *PATH_MTUS.end() {
-            return refuse(format!("too big path-mtu value, maximum is {}", PATH_MTUS.end()));
-        }
-        if self.path_mtu < *PATH_MTUS.start() {
-            return refuse(format!("too small path-mtu value, minimum is {}", PATH_MTUS.start()));
-        }
-        if !(1..=LONGEST_INTERVAL).contains(&self.template_interval) {
-            return refuse(format!(
-                "expected a template interval of 1 to {LONGEST_INTERVAL} seconds, not {}",
-                self.template_interval
-            ));
-        }
-        let vrf = self.vrf.unwrap_or(0);
-        match self.collector {
-            IpAddr::V4(_) => world.get::<Fib<Ip4>>().find_table(vrf),
-            IpAddr::V6(_) => world.get::<Fib<Ip6>>().find_table(vrf),
-        }
-    }
-}
-
-/// Counters of an exporter.
-#[derive(Default, Debug)]
+/// Counters of an exporter, in the stats segment. The number of the exporter is their cell.
+#[derive(Clone)]
 pub struct Counters {
-    /// Datagrams.
-    pub datagrams: Arc<Counts>,
-    /// Records taken.
-    pub records: AtomicU64,
-    /// Records lost: there was no collector.
-    pub no_collector: AtomicU64,
-    /// Records lost: longer than a datagram may be.
-    pub too_long: AtomicU64,
-    /// Records lost: not of the length of their template.
-    pub malformed: AtomicU64,
+    cell: usize,
+    /// Counters of datagrams.
+    pub datagrams: Counts,
+    records: [Arc<Simple>; 4],
 }
 
-#[derive(Default)]
+impl Counters {
+    fn new(world: &World, number: u32) -> Self {
+        let cell = number as usize;
+        let counter = |name| {
+            let counter = world.stats.simple(&format!("/ipfix/records/{name}"));
+            counter.start(cell);
+            counter
+        };
+        let records = ["taken", "no-collector", "too-long", "malformed"].map(counter);
+        Self { cell, datagrams: Counts::new(world, "/ipfix/datagrams", cell), records }
+    }
+
+    fn count(&self, fate: Fate, n: u64) {
+        self.records[fate as usize].control().add(self.cell, n);
+    }
+
+    /// Number of records with this fate.
+    pub fn records(&self, fate: Fate) -> u64 {
+        self.records[fate as usize].sum(self.cell)
+    }
+}
+
 struct Exporter {
     settings: Option<(Settings, TableIndex)>,
     streams: BTreeMap<StreamName, Stream>,
     /// Messages that aren't sent yet, by source port.
     out: Vec<(u16, Vec<Vec<u8>>)>,
-    counters: Arc<Counters>,
+    counters: Counters,
 }
 
 /// Templates that a feature has declared.
@@ -145,14 +103,14 @@ pub struct StreamInfo {
 }
 
 /// An exporter as it is shown.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ExporterInfo {
     /// Its number.
     pub number: u32,
     /// Its settings; `None` without a collector.
     pub settings: Option<Settings>,
     /// Its counters.
-    pub counters: Arc<Counters>,
+    pub counters: Counters,
 }
 
 struct State {
@@ -173,7 +131,7 @@ pub struct Ipfix {
 impl Shared for Ipfix {
     fn make(world: &World) -> Self {
         let state = State {
-            exporters: BTreeMap::from([(DEFAULT, Exporter::default())]),
+            exporters: BTreeMap::from([(DEFAULT, Exporter::new(world, DEFAULT, None))]),
             sources: BTreeMap::new(),
             next_source: 0,
             hooks: Vec::new(),
@@ -196,14 +154,12 @@ impl Shared for Ipfix {
             of == Some(gone)
         };
         for exporter in state.exporters.values_mut().filter(|exporter| is_gone(exporter)) {
-            if let Some((settings, _)) = exporter.settings.take() {
-                log::warn!("no IPFIX to {}: its table is deleted", settings.collector);
-            }
-            exporter.streams.values_mut().for_each(Stream::restart);
+            exporter.lose_collector();
         }
         let is_kept =
             |number: &u32, exporter: &Exporter| *number == DEFAULT || exporter.settings.is_some();
         state.exporters.retain(|number, exporter| is_kept(number, exporter));
+        state.forget_sources();
     }
 }
 
@@ -231,7 +187,8 @@ impl Ipfix {
     pub fn set(&self, world: &World, settings: Option<Settings>) -> Result<()> {
         let checked = settings.map(|set| set.check(world).map(|table| (set, table))).transpose()?;
         let mut state = self.state();
-        let exporter = state.exporters.entry(DEFAULT).or_default();
+        let default = state.exporters.entry(DEFAULT);
+        let exporter = default.or_insert_with(|| Exporter::new(world, DEFAULT, None));
         exporter.flush(world);
         let is_same = |(a, b): (Settings, Settings)| {
             let ends = |set: Settings| (set.collector, set.port, set.source, set.vrf);
@@ -241,6 +198,11 @@ impl Ipfix {
         exporter.settings = checked;
         if !both.is_some_and(is_same) {
             exporter.streams.values_mut().for_each(Stream::restart);
+        } else if let Some(settings) = settings {
+            let (now, interval) = (world.clock.now(), settings.limits().templates);
+            exporter.streams.values_mut().for_each(|stream| stream.set_interval(now, interval));
+            // The process may sleep for longer than the interval is now.
+            self.signal.raise();
         }
         world.note_config_change();
         Ok(())
@@ -266,8 +228,7 @@ impl Ipfix {
         }
         let free = (1..).find(|number| !state.exporters.contains_key(number));
         let number = free.unwrap_or(u32::MAX);
-        let exporter = Exporter { settings: Some((settings, table)), ..Exporter::default() };
-        state.exporters.insert(number, exporter);
+        state.exporters.insert(number, Exporter::new(world, number, Some((settings, table))));
         world.note_config_change();
         Ok(number)
     }
@@ -293,6 +254,7 @@ impl Ipfix {
         if let Some(mut exporter) = state.exporters.remove(&number) {
             exporter.flush(world);
         }
+        state.forget_sources();
         world.note_config_change();
         Ok(number)
     }
@@ -370,26 +332,27 @@ impl Ipfix {
     }
 
     /// Takes a record of a feature: the bytes of the elements of its template, which is the n-th of
-    /// those that it has declared. A record that can't be sent is counted.
+    /// the templates that the feature has declared. A record that can't be sent is counted, unless
+    /// its exporter was deleted.
     pub fn record(&self, world: &World, id: SourceId, n: usize, bytes: &[u8]) {
         let mut state = self.state();
         let State { exporters, sources, .. } = &mut *state;
         let Some(source) = sources.get(&id) else { return };
         let Some(exporter) = exporters.get_mut(&source.exporter) else { return };
-        let counters = exporter.counters.clone();
-        let count = |of: &AtomicU64| _ = of.fetch_add(1, Ordering::Relaxed);
-        let Some((settings, _)) = exporter.settings else { return count(&counters.no_collector) };
+        let count = |fate| exporter.counters.count(fate, 1);
+        let Some((settings, _)) = exporter.settings else { return count(Fate::NoCollector) };
         let Some(stream) = exporter.streams.get_mut(&source.stream) else { return };
-        let Some(template) = source.ids.get(n) else { return count(&counters.malformed) };
-        let was_waiting = stream.next();
+        let Some(template) = source.ids.get(n) else { return count(Fate::Malformed) };
+        let due = stream.next();
         let mut out = Vec::new();
         let of = (*template, bytes);
         match stream.record(of, (now(world), settings.limits()), &mut out) {
-            Ok(()) => count(&counters.records),
-            Err(Refused::TooLong) => count(&counters.too_long),
-            Err(Refused::Malformed) => count(&counters.malformed),
+            Ok(()) => count(Fate::Taken),
+            Err(Refused::TooLong) => count(Fate::TooLong),
+            Err(Refused::Malformed) => count(Fate::Malformed),
         }
-        if was_waiting != stream.next() {
+        // The process sends messages that are full, together with those of other records.
+        if !out.is_empty() || due != stream.next() {
             self.signal.raise();
         }
         exporter.queue(source.stream.source_port, out);
@@ -427,7 +390,34 @@ impl Ipfix {
     }
 }
 
+impl State {
+    /// Forgets what features have declared for exporters that are gone: another exporter may get
+    /// their numbers.
+    fn forget_sources(&mut self) {
+        let Self { exporters, sources, .. } = self;
+        sources.retain(|_, source| exporters.contains_key(&source.exporter));
+    }
+}
+
 impl Exporter {
+    fn new(world: &World, number: u32, settings: Option<(Settings, TableIndex)>) -> Self {
+        let counters = Counters::new(world, number);
+        Self { settings, streams: BTreeMap::new(), out: Vec::new(), counters }
+    }
+
+    /// Ends the export to the collector, whose table is deleted. Records and messages that wait are
+    /// lost.
+    fn lose_collector(&mut self) {
+        if let Some((settings, _)) = self.settings.take() {
+            log::warn!("no IPFIX to {}: its table is deleted", settings.collector);
+        }
+        let records = self.streams.values().map(|stream| u64::from(stream.waiting())).sum();
+        self.counters.count(Fate::NoCollector, records);
+        let messages = self.out.drain(..).map(|(_, all)| all.len()).sum();
+        self.counters.datagrams.add_unreachable(messages);
+        self.streams.values_mut().for_each(Stream::restart);
+    }
+
     fn each(&mut self, world: &World, mut f: impl FnMut(&mut Stream, Now, &mut Vec<Vec<u8>>)) {
         let now = now(world);
         let mut all = Vec::new();

@@ -25,13 +25,15 @@ mod api;
 mod cli;
 mod exporter;
 mod reports;
+mod settings;
 mod stream;
 pub mod template;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use exporter::{DEFAULT, Ipfix, PORT, SourceId};
-pub use reports::{PERIOD, Reporter, Reports};
+pub use exporter::{DEFAULT, Ipfix, SourceId};
+pub use reports::{Drained, PERIOD, Reporter, Reports};
+pub use settings::PORT;
 pub use stream::StreamName;
 pub use template::{Element, Template};
 
@@ -61,6 +63,7 @@ pub static PLUGIN: Plugin = Plugin {
         Ipfix::start(world);
         Ok(())
     },
+    unmoved: &[("/ipfix/*", "features/ipfix-export/src/tests")],
     transient: &[("ipfix flush", "sends what waits")],
     ..Plugin::EMPTY
 };

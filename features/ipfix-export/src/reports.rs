@@ -7,7 +7,7 @@
 //! wake it once in that time at most.
 
 use graph::{Signal, Sleep};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex};
 use sync::spsc::{Consumer, Producer, ring};
 
@@ -23,10 +23,19 @@ pub struct Reports<T> {
 
 struct Common {
     lost: AtomicU64,
-    /// The process reads the rings anyway.
+    /// True while the process reads the rings without being woken.
     is_awake: AtomicBool,
-    /// Wakes it.
+    /// Wakes the process.
     signal: Signal,
+}
+
+/// The result of [`Reports::drain`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drained {
+    /// True if there were reports.
+    pub some: bool,
+    /// True if there may be more.
+    pub more: bool,
 }
 
 /// The writing end of a thread.
@@ -42,10 +51,14 @@ impl<T> Reporter<T> {
         if self.ring.push(report).is_err() {
             self.common.lost.fetch_add(1, Ordering::Relaxed);
         }
-        // Either the process sees the report when it has said that it rests, or this sees that it
-        // does: all swaps of the flag are in one order.
-        if !self.common.is_awake.swap(true, Ordering::AcqRel) {
-            self.common.signal.raise();
+        // This fence and that of `Reports::sleep` have an order: either the process finds the
+        // report when it looks into the rings again, or this thread finds the flag cleared. The
+        // flag is only loaded as a rule, so threads don't take its cache line from each other.
+        fence(Ordering::SeqCst);
+        let common = &self.common;
+        if !common.is_awake.load(Ordering::Relaxed) && !common.is_awake.swap(true, Ordering::AcqRel)
+        {
+            common.signal.raise();
         }
     }
 }
@@ -57,6 +70,11 @@ impl<T: Send> Reports<T> {
         Self { capacity, rings: Mutex::default(), common: Arc::new(common) }
     }
 
+    /// The signal that wakes the process.
+    pub fn signal(&self) -> &Signal {
+        &self.common.signal
+    }
+
     /// Makes the ring of a thread.
     pub fn reporter(&self) -> Reporter<T> {
         let (producer, consumer) = ring(self.capacity);
@@ -64,27 +82,30 @@ impl<T: Send> Reports<T> {
         Reporter { ring: producer, common: self.common.clone() }
     }
 
-    /// Takes reports that wait, at most so many of each ring. Returns true if there may be more.
-    pub fn drain(&self, most: usize, mut take: impl FnMut(T)) -> bool {
+    /// Takes reports that wait: about `most`, and equally many of each ring at most.
+    pub fn drain(&self, most: usize, mut take: impl FnMut(T)) -> Drained {
         let mut rings = self.rings.lock().expect("no panic inside");
-        let mut is_more = false;
+        let of_each = (most / rings.len().max(1)).max(1);
+        let mut drained = Drained { some: false, more: false };
         for ring in rings.iter_mut() {
-            let n = ring.pop_batch(most, &mut take);
-            is_more |= n == most;
+            let n = ring.pop_batch(of_each, &mut take);
+            drained.some |= n > 0;
+            drained.more |= n == of_each;
         }
-        is_more
+        drained
     }
 
-    /// When the process has to read the rings again: at once if there may be more, after a while if
-    /// it has taken some, else when something comes.
-    pub fn sleep(&self, now: u64, is_more: bool, took_some: bool) -> Sleep {
-        if is_more {
+    /// The sleep of the process: none if there may be more reports, a [`PERIOD`] if it has taken
+    /// some, else until a report comes.
+    pub fn sleep(&self, now: u64, drained: Drained) -> Sleep {
+        if drained.more {
             return Sleep::Until(now);
         }
-        if took_some {
+        if drained.some {
             return Sleep::Until(now + PERIOD);
         }
-        self.common.is_awake.swap(false, Ordering::AcqRel);
+        self.common.is_awake.store(false, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
         let mut rings = self.rings.lock().expect("no panic inside");
         let has_some = rings.iter_mut().any(|ring| !ring.is_empty());
         if has_some { Sleep::Until(now) } else { Sleep::Event }

@@ -135,7 +135,13 @@ impl Stream {
         self.kinds.is_empty()
     }
 
-    /// The same templates, for another collector: nothing was sent there.
+    /// Has templates sent again after another time than the one that was set before.
+    pub fn set_interval(&mut self, now: u64, templates: u64) {
+        self.due = self.due.map(|due| due.min(now.saturating_add(templates)));
+    }
+
+    /// The same templates, for another collector: nothing was sent there. Records that wait are
+    /// lost.
     pub fn restart(&mut self) {
         (self.sequence, self.due) = (0, None);
         for kind in &mut self.kinds {

@@ -3,18 +3,24 @@
 
 use crate::log::{DOMAIN, Log, SOURCE_PORT, StreamName};
 use crate::packet::ports_of;
-use cli::{Command, Tree};
+use cli::{Command, Runner, Tree};
 use graph::counters::ERRORS;
 use graph::{Plugin, Runtime, SwIfIndex, World, WorldConfig};
 use net::drive::{Recorded, Recorder, Rig, ethernet, peer_mac, port_mac};
 use net::{Addresses, Interfaces, Neighbor, Neighbors};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::l4::{self, Verdict};
 use wire::{Header, Ip4, Ip6, IpHeader, IpProtocol, Ipv4Header};
 
+#[cfg(feature = "tests")]
+mod rig;
+#[cfg(feature = "tests")]
+pub use rig::*;
+
 /// Bytes of an Ethernet header.
-const ETHERNET: usize = 14;
+pub const ETHERNET: usize = 14;
 
 /// The fields of a sent packet that translation changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,7 +95,7 @@ impl Threads {
         world.get::<Addresses<Ip4>>().add(world, sw_if, prefix).expect("added");
         let prefix = format!("2001:db8:{i}::1/64").parse().expect("a prefix");
         world.get::<Addresses<Ip6>>().add(world, sw_if, prefix).expect("added");
-        for host in 2..40 {
+        for host in 2..60 {
             let (net, last) = (u16::from(i), u16::from(host));
             let peers: [IpAddr; 2] = [
                 Ipv4Addr::new(10, 0, i, host).into(),
@@ -104,18 +110,27 @@ impl Threads {
         self.ports.push(sw_if);
     }
 
-    /// Runs a command.
+    /// Runs a command to its end.
     ///
     /// # Panics
-    /// If it fails.
+    /// If it fails, or doesn't end.
     pub fn cli(&mut self, line: &str) {
         let tree = Tree::new(self.commands).expect("commands");
-        tree.execute(&self.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let (mut runner, mut output) = (Runner::default(), Vec::new());
+        runner.line(&tree, &self.world, line, false, &mut output);
+        for _ in 0..1000 {
+            let now = Duration::from_nanos(self.world.clock.now());
+            if let Some(result) = runner.poll(&tree, &self.world, now, &mut output) {
+                return result.unwrap_or_else(|e| panic!("{line}: {e}"));
+            }
+            self.turns();
+        }
+        panic!("`{line}' doesn't end");
     }
 
     /// Lets all threads do what there is to do.
     pub fn turns(&mut self) {
-        for _ in 0..4 {
+        for _ in 0..6 {
             self.world.processes.run(&self.world);
             self.threads.iter_mut().for_each(|rt| _ = rt.turn(true));
         }

@@ -32,6 +32,11 @@ impl<F: Net> Routes<F> {
         Self { fib: world.get(), adjacencies: world.get() }
     }
 
+    /// True if there is a table with this index.
+    pub fn has_table(&self, table: u32, turn: &Turn<'_>) -> bool {
+        self.fib.table(TableIndex(table), turn).is_some()
+    }
+
     /// Where packets to an address leave, by the table with this index.
     pub fn egress(&self, table: u32, addr: F::Addr, turn: &Turn<'_>) -> Egress {
         let mut adj = self.fib.adj(TableIndex(table), addr, turn);

@@ -2,7 +2,7 @@
 //! Keys of flows: the packets of one direction of a session.
 
 use crate::ports::PortKey;
-use cli::Matches;
+use cli::{Matches, Result};
 use std::fmt;
 use std::net::Ipv4Addr;
 use tables::{Mixer, SessionKey};
@@ -30,7 +30,7 @@ impl End {
     ///
     /// # Errors
     /// It is none.
-    pub fn parse(text: &str) -> cli::Result<Self> {
+    pub fn parse(text: &str) -> Result<Self> {
         let parts = text.rsplit_once(':');
         let read = parts.and_then(|(addr, port)| Some((addr.parse().ok()?, port.parse().ok()?)));
         let (addr, port) = read.ok_or_else(|| {
@@ -157,6 +157,14 @@ pub fn spread(word: u32) -> u32 {
 #[inline(always)]
 pub fn spread_of(addr: Ipv4Addr) -> u32 {
     spread(u32::from_le_bytes(addr.octets()))
+}
+
+/// Reads the end that a word of a command names, as 10.0.0.1:80.
+///
+/// # Errors
+/// It is none.
+pub fn read_end(m: &Matches, name: &str) -> Result<End> {
+    End::parse(m.str(name)).map_err(|e| e.at(m.span(name)))
 }
 
 /// The protocol that was named; 0 for none.

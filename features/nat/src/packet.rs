@@ -3,9 +3,10 @@
 
 use crate::key::{End, Key};
 use buffer::{Buffer, Flags};
-use net::L4;
+use net::{IpMeta, L4};
 use std::net::Ipv4Addr;
 use wire::checksum::{Sum, update, update_udp};
+use wire::icmp::code4;
 use wire::{Header, Icmp4Type, IpHeader, IpProtocol, Ipv4Header, TcpFlags, UpperLayer};
 
 /// Offsets of the checksums of TCP, UDP and ICMP, and of the identifier of an ICMP query.
@@ -223,4 +224,10 @@ pub fn rewrite(b: &mut Buffer, packet: &Packet, new: (End, End)) {
     if let Some(bytes) = b.data_mut().get_mut(packet.at..) {
         change(bytes, (upper, partial), packet.protocol, (old, new));
     }
+}
+
+/// Has `ip4-icmp-error` report to the sender that the packet's time to live is used up.
+#[inline(always)]
+pub fn report_time_exceeded(b: &mut Buffer) {
+    b.set_scratch(IpMeta::error(Icmp4Type::TIME_EXCEEDED.0, code4::TTL_IN_TRANSIT, 0));
 }

@@ -2,10 +2,25 @@
 //! Ranges of addresses of pools, as lines that save them have them: a line for each address would
 //! publish a large pool as often as it has addresses.
 
+use crate::error;
+use cli::{Result, retval};
 use std::net::Ipv4Addr;
 
 /// Addresses of one range at most.
 pub const MOST: u32 = 1 << 16;
+
+/// The addresses of a range.
+///
+/// # Errors
+/// A range that ends before it begins, or is too long (−7).
+pub fn expand(first: Ipv4Addr, last: Ipv4Addr) -> Result<impl Iterator<Item = Ipv4Addr>> {
+    let (from, to) = (first.to_bits(), last.to_bits());
+    if to < from || to - from >= MOST {
+        let why = format!("expected a range of 1 to {MOST} addresses, not {first} - {last}");
+        return Err(error(retval::INVALID_VALUE, why));
+    }
+    Ok((from..=to).map(Ipv4Addr::from_bits))
+}
 
 /// Joins addresses that follow each other and are alike, in the order of the pool; each range as
 /// commands take it, with what its addresses share.

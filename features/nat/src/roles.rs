@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Roles of interfaces, and the nodes on their arcs.
 
-use cli::{Error, Result};
+use crate::error;
+use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use ip_reassembly::{Side, use_ports};
+use net::{Addresses, Interfaces};
+use std::collections::BTreeMap;
+use wire::Ip4;
 
 /// Bits of roles.
 pub mod role {
@@ -66,7 +70,52 @@ impl Nodes {
     }
 }
 
+/// Checks that an interface with roles may get those in `which`, or has them if they are taken away;
+/// roles in `other` don't go with them.
+///
+/// # Errors
+/// It has one of them, or one that doesn't go with them (−81); it has none of them (−6).
+pub fn check_change(
+    world: &World,
+    (sw_if, old): (SwIfIndex, u8),
+    (which, other): (u8, u8),
+    add: bool,
+) -> Result<()> {
+    let name = world.get::<Interfaces>().name(sw_if);
+    let (retval, why) = match add {
+        true if old & which != 0 => (retval::VALUE_EXIST, "has this role already"),
+        true if old & other != 0 => {
+            let why = "is translated either as packets are received or as they leave";
+            (retval::VALUE_EXIST, why)
+        }
+        false if old & which == 0 => (retval::NO_SUCH_ENTRY, "doesn't have this role"),
+        _ => return Ok(()),
+    };
+    Err(error(retval, format!("{name} {why}")))
+}
+
 /// True for roles of an interface to the world.
 pub const fn leads_outside(roles: u8) -> bool {
     roles & (role::OUTSIDE | role::OUTPUT) != 0
+}
+
+/// The roles of interfaces as workers read them: by the index of the interface.
+pub fn by_interface(roles: &BTreeMap<SwIfIndex, u8>) -> Vec<u8> {
+    let len = roles.keys().next_back().map_or(0, |sw_if| sw_if.at() + 1);
+    let mut all = vec![0; len];
+    roles.iter().for_each(|(sw_if, bits)| all[sw_if.at()] = *bits);
+    all
+}
+
+/// Indices of the tables of interfaces to the world, each once, in the order of the interfaces.
+pub fn outside_tables(world: &World, roles: &BTreeMap<SwIfIndex, u8>) -> Vec<u32> {
+    let addresses = world.get::<Addresses<Ip4>>();
+    let mut tables = Vec::new();
+    for (sw_if, _) in roles.iter().filter(|(_, bits)| leads_outside(**bits)) {
+        let index = addresses.table_of(*sw_if).map_or(0, |index| index.0);
+        if !tables.contains(&index) {
+            tables.push(index);
+        }
+    }
+    tables
 }

@@ -2,7 +2,7 @@
 //! The commands: parse, call, print.
 
 use crate::control::{Control, Enabled, SessionName, named_ends};
-use crate::key::{End, read_protocol as protocol};
+use crate::key::{read_end, read_protocol as protocol};
 use crate::settings::role;
 use crate::show;
 use ::nat::log;
@@ -150,11 +150,6 @@ fn address(w: &World, m: &Matches) -> Result<()> {
     control(w).set_range(w, (first, last), m.opt("vrf")?, how)
 }
 
-/// An address with a port, as 10.0.0.1:80.
-fn end(m: &Matches, name: &str) -> Result<End> {
-    End::parse(m.str(name)).map_err(|e| e.at(m.span(name)))
-}
-
 fn set(w: &World, m: &Matches, mapping: StaticMapping) -> Result<()> {
     match m.flag("del") {
         true => control(w).remove_mapping(w, &mapping),
@@ -172,14 +167,14 @@ fn identity_mapping(w: &World, m: &Matches) -> Result<()> {
 
 fn host(m: &Matches) -> Result<LocalHost> {
     Ok(LocalHost {
-        end: end(m, "local")?,
+        end: read_end(m, "local")?,
         vrf: m.opt("vrf")?.unwrap_or(0),
         probability: m.req("probability")?,
     })
 }
 
 fn balanced_mapping(w: &World, m: &Matches) -> Result<()> {
-    let external = end(m, "external")?;
+    let external = read_end(m, "external")?;
     let locals = m.groups("local").map(|group| host(&group)).collect::<Result<_>>()?;
     let mapping = StaticMapping {
         kind: MappingKind::Balanced,
@@ -198,7 +193,7 @@ fn balanced_mapping(w: &World, m: &Matches) -> Result<()> {
 }
 
 fn back_end(w: &World, m: &Matches) -> Result<()> {
-    let of = (end(m, "external")?, protocol(m));
+    let of = (read_end(m, "external")?, protocol(m));
     control(w).set_back_end(w, of, host(m)?, !m.flag("del"))
 }
 
@@ -214,17 +209,17 @@ fn workers(w: &World, m: &Matches) -> Result<()> {
 fn del_session(w: &World, m: &Matches) -> Result<Output> {
     let name = SessionName {
         inside: m.flag("in"),
-        end: end(m, "end")?,
+        end: read_end(m, "end")?,
         protocol: protocol(m),
         vrf: m.opt("vrf")?.unwrap_or(0),
-        external: m.has("host").then(|| end(m, "host")).transpose()?,
+        external: m.has("host").then(|| read_end(m, "host")).transpose()?,
     };
     let ended = control(w).delete_session(w, name)?;
     Ok(ended.then(|ended| named_ends(ended).map(|()| Output::empty())))
 }
 
 fn clear_sessions(w: &World, m: &Matches) -> Result<Output> {
-    control(w).read(|state| state.check())?;
+    control(w).check()?;
     let user = m.opt::<Ipv4Addr>("user")?;
     let gone =
         move |keys: &[crate::key::Key; 2]| user.is_none_or(|user| keys[0].from().addr == user);

@@ -3,11 +3,11 @@
 
 use crate::control::Control;
 use crate::settings::{SESSIONS, Timeouts, role};
-use ::nat::log::{self, Log};
+use ::nat::export;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use nat::ranges::ranges;
-use nat::statics::mapping_line;
+use nat::statics::write_mappings;
 use net::Interfaces;
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub const POOLS: Phase = Phase { name: "nat pools", after: &["nat switch"], befo
 
 /// Writes lines for all that was set.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
-    logging(world, config);
+    export::write_config(world, config, export::ED);
     let control = world.get::<Control>();
     let Some(enabled) = control.read(|state| state.enabled) else { return };
     let mut line = "nat44 plugin enable".to_string();
@@ -34,14 +34,9 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.push(SWITCH, line, "nat44 plugin disable");
     settings(&control, config);
     pools(world, &control, config);
-    let mappings =
-        control.read(|state| state.statics.iter().map(|(number, _)| number).collect::<Vec<_>>());
-    config.list(Phase::FEATURES, mappings, |world, number, lines| {
-        let mapping = world.get::<Control>().read(|state| state.statics.get(number).cloned());
-        if let Some(mapping) = mapping {
-            let line = mapping_line(world, "nat44", &mapping);
-            lines.push(line.clone(), format!("{line} del"));
-        }
+    let numbers = control.read(|state| state.statics.numbers_of_all());
+    write_mappings(config, "nat44", numbers, |world, number| {
+        world.get::<Control>().read(|state| state.statics.get(number).cloned())
     });
     let roles: Vec<_> = control.read(|state| state.roles.clone()).into_iter().collect();
     config.list(Phase::FEATURES, roles, |world, (sw_if, bits), lines| {
@@ -56,19 +51,6 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             lines.push(line.clone(), format!("{line} del"));
         }
     });
-}
-
-/// The export of events, which all kinds share and which needs none of them.
-fn logging(world: &World, config: &mut RunningConfig) {
-    let Some(stream) = world.get::<Log>().ipfix() else { return };
-    let mut line = "nat ipfix logging enable".to_string();
-    if stream.domain != log::DOMAIN {
-        let _ = write!(line, " domain {}", stream.domain);
-    }
-    if stream.source_port != log::SOURCE_PORT {
-        let _ = write!(line, " src-port {}", stream.source_port);
-    }
-    config.push(Phase::FEATURES, line, "nat ipfix logging disable");
 }
 
 fn settings(control: &Control, config: &mut RunningConfig) {

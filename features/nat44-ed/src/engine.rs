@@ -136,7 +136,7 @@ impl Engine {
         (outcome, packet)
     }
 
-    /// Sessions that users have lost to others for the last packet.
+    /// Sessions that users have lost to others for the last packets.
     pub fn displaced(&self, turn: &Turn<'_>) -> Displaced {
         let flows = self.flows.of(self.thread, turn);
         flows.map_or(Displaced::default(), |mut flows| flows.take_displaced())

@@ -9,7 +9,7 @@ use crate::session::INWARD;
 use crate::settings::Settings;
 use ::nat::quoted::Quoted;
 use buffer::{Buffer, Owned};
-use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{Build, Cx, Node, NodeIndex, ThreadIndex, World};
 use std::marker::PhantomData;
 use sync::Turn;
 
@@ -22,7 +22,7 @@ pub enum Way {
     ByPacket,
 }
 
-/// An entry, as a type.
+/// A node that leads to the ones that translate, as a type.
 pub trait Door: Send + 'static {
     /// The node's name.
     const NAME: &'static str;
@@ -65,46 +65,9 @@ doors! {
     HandoffClassify = "nat44-handoff-classify", Way::ByPacket, true;
 }
 
-#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum To {
-    #[next("nat44-ed-in2out")]
-    In2Out,
-    #[next("nat44-ed-out2in")]
-    Out2In,
-    #[next("nat44-ed-in2out-output")]
-    Output,
-    /// To the thread that has the packet's sessions.
-    #[keep]
-    Elsewhere,
-    /// next in2out
-    #[count]
-    #[counter("next in2out")]
-    NextIn2Out,
-    /// next out2in
-    #[count]
-    #[counter("next out2in")]
-    NextOut2In,
-    /// same worker
-    #[count]
-    #[counter("same worker")]
-    Same,
-    /// do handoff
-    #[count]
-    #[counter("do handoff")]
-    Handoff,
-}
+::nat::entry_edges!("nat44-ed-in2out", "nat44-ed-out2in", "nat44-ed-in2out-output");
 
-impl To {
-    const fn of(place: Place) -> Self {
-        match place {
-            Place::In2Out => Self::In2Out,
-            Place::Out2In => Self::Out2In,
-            Place::Output => Self::Output,
-        }
-    }
-}
-
-/// A door.
+/// A node that leads to the ones that translate.
 pub struct Enter<D> {
     engine: Engine,
     /// Number of the instance's threads.
@@ -116,17 +79,16 @@ pub struct Enter<D> {
 
 impl<D: Door> Build for Enter<D> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        let names = ["nat44-ed-in2out", "nat44-ed-out2in", "nat44-ed-in2out-output"];
         Self {
             engine: Engine::new(world, thread),
             threads: world.threads(),
-            nodes: names.map(|name| world.node(name)),
+            nodes: To::NODES.map(|name| world.node(name)),
             of: PhantomData,
         }
     }
 }
 
-/// The place of a door's packets before anything is known of them.
+/// The place of a node's packets before anything is known of them.
 const fn at<D: Door>() -> Place {
     match D::WAY {
         Way::Of(place) => place,

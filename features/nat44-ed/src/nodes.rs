@@ -2,24 +2,12 @@
 //! The nodes that translate: `nat44-ed-in2out` and its kind.
 
 use crate::engine::{Engine, Outcome, Place, Reason};
-use crate::packet::Packet;
+use crate::packet::{Packet, report_time_exceeded};
 use crate::trace::NatTrace;
+use ::nat::nodes::At;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
-use net::IpMeta;
 use std::marker::PhantomData;
-use wire::Icmp4Type;
-use wire::icmp::code4;
-
-/// A node's place, as a type.
-pub trait At: Send + 'static {
-    /// The place.
-    const PLACE: Place;
-    /// Names of the node and of its slow path.
-    const NAMES: [&'static str; 2];
-    /// The edges.
-    type To: Edges;
-}
 
 /// The edges of a node for what becomes of packets.
 pub trait Edges: Next {
@@ -136,29 +124,13 @@ edges!(
     KeyTaken
 );
 
-/// Packets of users.
-pub struct In2Out;
-/// Packets of the world.
-pub struct Out2In;
-/// Packets that leave.
-pub struct Output;
-
-impl At for In2Out {
-    const PLACE: Place = Place::In2Out;
-    const NAMES: [&'static str; 2] = ["nat44-ed-in2out", "nat44-ed-in2out-slowpath"];
-    type To = ToOutside;
-}
-
-impl At for Out2In {
-    const PLACE: Place = Place::Out2In;
-    const NAMES: [&'static str; 2] = ["nat44-ed-out2in", "nat44-ed-out2in-slowpath"];
-    type To = ToInside;
-}
-
-impl At for Output {
-    const PLACE: Place = Place::Output;
-    const NAMES: [&'static str; 2] = ["nat44-ed-in2out-output", "nat44-ed-in2out-output-slowpath"];
-    type To = ToOutput;
+::nat::places! {
+    /// Packets of users.
+    In2Out: ["nat44-ed-in2out", "nat44-ed-in2out-slowpath"] => ToOutside;
+    /// Packets of the world.
+    Out2In: ["nat44-ed-out2in", "nat44-ed-out2in-slowpath"] => ToInside;
+    /// Packets that leave.
+    Output: ["nat44-ed-in2out-output", "nat44-ed-in2out-output-slowpath"] => ToOutput;
 }
 
 /// A node that translates; with `SLOW`, the one that makes sessions.
@@ -167,13 +139,13 @@ pub struct Translate<A, const SLOW: bool> {
     of: PhantomData<fn() -> A>,
 }
 
-impl<A: At, const SLOW: bool> Build for Translate<A, SLOW> {
+impl<A: At<To: Edges>, const SLOW: bool> Build for Translate<A, SLOW> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         Self { engine: Engine::new(world, thread), of: PhantomData }
     }
 }
 
-impl<A: At, const SLOW: bool> Translate<A, SLOW> {
+impl<A: At<To: Edges>, const SLOW: bool> Translate<A, SLOW> {
     #[inline(always)]
     fn edge(&self, b: &mut Buffer, done: (Outcome, Option<Packet>)) -> A::To {
         self.engine.count((A::PLACE, SLOW), b, done);
@@ -182,8 +154,7 @@ impl<A: At, const SLOW: bool> Translate<A, SLOW> {
             Outcome::Slow if SLOW => A::To::of(Reason::Untranslatable),
             Outcome::Slow => A::To::SLOW,
             Outcome::TimeExpired => {
-                let (kind, code) = (Icmp4Type::TIME_EXCEEDED.0, code4::TTL_IN_TRANSIT);
-                b.set_scratch(IpMeta::error(kind, code, 0));
+                report_time_exceeded(b);
                 A::To::EXPIRED
             }
             Outcome::Drop(reason) => A::To::of(reason),
@@ -191,7 +162,7 @@ impl<A: At, const SLOW: bool> Translate<A, SLOW> {
     }
 }
 
-impl<A: At, const SLOW: bool> Node for Translate<A, SLOW> {
+impl<A: At<To: Edges>, const SLOW: bool> Node for Translate<A, SLOW> {
     const NAME: &'static str = A::NAMES[SLOW as usize];
     type Next = A::To;
     type Trace = NatTrace;
@@ -206,12 +177,15 @@ impl<A: At, const SLOW: bool> Node for Translate<A, SLOW> {
         if TRACED {
             cx.trace(b, NatTrace::new((A::PLACE, SLOW), b.rx_if, done));
         }
+        self.edge(b, done)
+    }
+
+    fn end<const TRACED: bool>(&mut self, cx: &mut Cx<'_, TRACED>) {
         if SLOW {
             let displaced = self.engine.displaced(cx.turn);
             cx.count(A::To::DISPLACED, displaced.sessions.into());
             cx.count(A::To::TAKEN, displaced.ports.into());
         }
-        self.edge(b, done)
     }
 
     fn tick(&mut self, cx: &mut Cx<'_, false>) {

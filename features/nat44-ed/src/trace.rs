@@ -1,45 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Records of packets.
 
-use crate::engine::{Outcome, Place};
-use crate::packet::Packet;
-use graph::Trace;
+use crate::engine::Outcome;
 use std::fmt;
 
 /// The record of a packet at a node that translates.
-#[derive(Clone, Copy)]
-pub struct NatTrace {
-    place: Place,
-    slow: bool,
-    sw_if: u32,
-    packet: Option<Packet>,
-    outcome: Outcome,
-}
+pub type NatTrace = ::nat::trace::NatTrace<Outcome>;
 
-impl NatTrace {
-    /// Of a packet of an interface.
-    pub fn new(
-        (place, slow): (Place, bool),
-        sw_if: u32,
-        (outcome, packet): (Outcome, Option<Packet>),
-    ) -> Self {
-        Self { place, slow, sw_if, packet, outcome }
+impl ::nat::trace::Outcome for Outcome {
+    fn write_path(f: &mut fmt::Formatter<'_>, direction: &str, speed: &str) -> fmt::Result {
+        write!(f, "NAT44_{direction}_ED_{speed}_PATH")
     }
-}
 
-impl Trace for NatTrace {
-    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let direction = if self.place == Place::Out2In { "OUT2IN" } else { "IN2OUT" };
-        let path = if self.slow { "SLOW" } else { "FAST" };
-        write!(f, "NAT44_{direction}_ED_{path}_PATH: sw_if_index {}, ", self.sw_if)?;
-        match self.outcome {
-            Outcome::Translated(at) => write!(f, "session {at}"),
-            Outcome::Passed => f.write_str("not translated"),
-            Outcome::Slow => f.write_str("no session"),
-            Outcome::TimeExpired => f.write_str("time to live expired"),
-            Outcome::Drop(reason) => write!(f, "dropped: {reason:?}"),
-        }?;
-        let Some(p) = self.packet else { return Ok(()) };
-        write!(f, "\n{} -> {} protocol {}", p.from, p.to, p.protocol.0)
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Translated(at) => write!(f, "session {at}"),
+            Self::Passed => f.write_str("not translated"),
+            Self::Slow => f.write_str("no session"),
+            Self::TimeExpired => f.write_str("time to live expired"),
+            Self::Drop(reason) => write!(f, "dropped: {reason:?}"),
+        }
     }
 }

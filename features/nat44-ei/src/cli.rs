@@ -8,7 +8,7 @@ use crate::settings::{OUTPUT_INSIDE, role};
 use crate::show;
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
-use nat::key::{End, User, read_protocol};
+use nat::key::{User, read_end, read_protocol};
 use nat::statics::{StaticMapping, read_host, read_identity};
 use net::args::{given_interface, interface};
 use std::net::Ipv4Addr;
@@ -91,13 +91,13 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     /// Address and port that another router's copies of sessions come to
     "nat44 ei ha listener", "{off | <end:word> [path-mtu <mtu:u32>]}" => |w, m| {
         let path_mtu = m.opt("mtu")?.unwrap_or(PATH_MTU);
-        let end = if m.flag("off") { None } else { Some(end(m, "end")?) };
+        let end = if m.flag("off") { None } else { Some(read_end(m, "end")?) };
         control(w).set_listener(w, end.map(|end| Listener { end, path_mtu }))
     };
     /// Address and port of the router that takes over, which gets copies of all sessions
     "nat44 ei ha failover", "{off | <end:word> [refresh-interval <refresh:u32>]}" => |w, m| {
         let refresh = m.opt("refresh")?.unwrap_or(0);
-        let end = if m.flag("off") { None } else { Some(end(m, "end")?) };
+        let end = if m.flag("off") { None } else { Some(read_end(m, "end")?) };
         control(w).set_failover(w, end.map(|end| Failover { end, refresh }))
     };
     /// Send the events of sessions that wait for more
@@ -106,7 +106,7 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     };
     /// Send all sessions to the other router
     "nat44 ei ha resync" => |w, _| {
-        control(w).read(|state| state.check())?;
+        control(w).check()?;
         w.get::<Resync>().begin(w, Box::new(|_, _| {}))
     };
     /// Addresses of users
@@ -173,11 +173,6 @@ fn set_interface(w: &World, m: &Matches) -> Result<()> {
     Ok(())
 }
 
-/// An address with a port, as 10.0.0.1:80.
-fn end(m: &Matches, name: &str) -> Result<End> {
-    End::parse(m.str(name)).map_err(|e| e.at(m.span(name)))
-}
-
 fn set(w: &World, m: &Matches, mapping: StaticMapping) -> Result<()> {
     match m.flag("del") {
         true => control(w).remove_mapping(w, &mapping),
@@ -199,11 +194,11 @@ fn algorithm(w: &World, m: &Matches) -> Result<()> {
 fn del_session(w: &World, m: &Matches) -> Result<Output> {
     if m.has("host") {
         // A session is the same for all hosts of the world; the word is VPP's.
-        end(m, "host")?;
+        read_end(m, "host")?;
     }
     let name = SessionName {
         inside: m.flag("in"),
-        end: end(m, "end")?,
+        end: read_end(m, "end")?,
         protocol: read_protocol(m),
         vrf: m.opt("vrf")?.unwrap_or(0),
     };

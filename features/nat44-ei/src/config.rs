@@ -5,8 +5,9 @@ use crate::control::{Algorithm, Control, Enabled};
 use crate::settings::{OUTPUT_INSIDE, SESSIONS, Timeouts, USERS, role};
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
+use nat::export;
 use nat::ranges::ranges;
-use nat::statics::mapping_line;
+use nat::statics::write_mappings;
 use net::Interfaces;
 use std::fmt::Write;
 
@@ -44,19 +45,15 @@ fn switch(of: &Enabled) -> String {
 
 /// Writes lines for all that was set.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
+    export::write_config(world, config, export::EI);
     let control = world.get::<Control>();
     let Some(enabled) = control.read(|state| state.enabled) else { return };
     config.push(SWITCH, switch(&enabled), "nat44 ei plugin disable");
     settings(&control, config);
     pool(world, &control, config);
-    let mappings: Vec<_> =
-        control.read(|state| state.statics.iter().map(|(number, _)| number).collect());
-    config.list(Phase::FEATURES, mappings, |world, number, lines| {
-        let mapping = world.get::<Control>().read(|state| state.statics.get(number).cloned());
-        if let Some(mapping) = mapping {
-            let line = mapping_line(world, "nat44 ei", &mapping);
-            lines.push(line.clone(), format!("{line} del"));
-        }
+    let numbers = control.read(|state| state.statics.numbers_of_all());
+    write_mappings(config, "nat44 ei", numbers, |world, number| {
+        world.get::<Control>().read(|state| state.statics.get(number).cloned())
     });
     let roles: Vec<_> = control.read(|state| state.roles.clone()).into_iter().collect();
     config.list(Phase::FEATURES, roles, |world, (sw_if, bits), lines| {

@@ -9,7 +9,7 @@ use ::nat::around::Around;
 pub use ::nat::around::Place;
 use ::nat::counters::Lanes;
 use ::nat::egress::Egress;
-use ::nat::key::{End, has_ports};
+use ::nat::key::{End, User, has_ports};
 use ::nat::packet::{Packet, rewrite};
 use buffer::{Buffer, Flags};
 use graph::{Cx, Next, ThreadIndex, World};
@@ -97,6 +97,14 @@ impl Engine {
         }
     }
 
+    /// Index of the interface that a user is behind by the routes; 0 if they lead to none.
+    pub fn interface_of(&self, user: User, turn: &Turn<'_>) -> u32 {
+        match self.around.routes.egress(user.fib, user.addr, turn) {
+            Egress::By(sw_if) => sw_if,
+            Egress::None | Egress::Here => 0,
+        }
+    }
+
     /// Runs a packet through the thread's sessions.
     #[inline(always)]
     pub fn work(
@@ -121,7 +129,7 @@ impl Engine {
         (f(&mut work, b), Some(p))
     }
 
-    /// Sessions that users have lost to others for the last packet.
+    /// Sessions that users have lost to others for the last packets.
     pub fn displaced(&self, turn: &Turn<'_>) -> u32 {
         self.flows.of(self.thread, turn).map_or(0, |mut flows| flows.take_displaced())
     }

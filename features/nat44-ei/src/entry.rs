@@ -8,11 +8,11 @@ use ::nat::key::has_ports;
 use ::nat::packet::Packet;
 use ::nat::quoted::Quoted;
 use buffer::{Buffer, Owned};
-use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
+use graph::{Build, Cx, Node, NodeIndex, ThreadIndex, World};
 use std::marker::PhantomData;
 use sync::Turn;
 
-/// A door, as a type.
+/// A node that leads to the ones that translate, as a type.
 pub trait Door: Send + 'static {
     /// The node's name.
     const NAME: &'static str;
@@ -49,44 +49,7 @@ doors! {
     HandoffOutput = "nat44-ei-in2out-output-worker-handoff", Some(Place::Output), true;
 }
 
-#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum To {
-    #[next("nat44-ei-in2out")]
-    In2Out,
-    #[next("nat44-ei-out2in")]
-    Out2In,
-    #[next("nat44-ei-in2out-output")]
-    Output,
-    /// To the thread that has the packet's sessions.
-    #[keep]
-    Elsewhere,
-    /// next in2out
-    #[count]
-    #[counter("next in2out")]
-    NextIn2Out,
-    /// next out2in
-    #[count]
-    #[counter("next out2in")]
-    NextOut2In,
-    /// same worker
-    #[count]
-    #[counter("same worker")]
-    Same,
-    /// do handoff
-    #[count]
-    #[counter("do handoff")]
-    Handoff,
-}
-
-impl To {
-    const fn of(place: Place) -> Self {
-        match place {
-            Place::In2Out => Self::In2Out,
-            Place::Out2In => Self::Out2In,
-            Place::Output => Self::Output,
-        }
-    }
-}
+::nat::entry_edges!("nat44-ei-in2out", "nat44-ei-out2in", "nat44-ei-in2out-output");
 
 impl Engine {
     /// The direction of a packet between interfaces that have both roles: to an address that the
@@ -143,11 +106,10 @@ pub struct Enter<D> {
 
 impl<D: Door> Build for Enter<D> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        let names = ["nat44-ei-in2out", "nat44-ei-out2in", "nat44-ei-in2out-output"];
         Self {
             engine: Engine::new(world, thread),
             threads: world.threads(),
-            nodes: names.map(|name| world.node(name)),
+            nodes: To::NODES.map(|name| world.node(name)),
             of: PhantomData,
         }
     }

@@ -79,13 +79,15 @@ impl Work<'_, '_> {
         let p = self.p;
         let local = mapping.local_of(p.to.port).ok_or(Reason::NoTranslation)?;
         let user = User { fib: local.fib, addr: local.end.addr };
-        self.flows.make_room(user, self.settings)?;
+        let sw_if = self.engine.interface_of(user, self.turn);
+        self.flows.make_room((user, sw_if), (self.now, self.settings))?;
         let new = NewSession {
             inside: (local.end, local.fib),
             outside: (p.to, self.fib),
             protocol: p.protocol,
             external: p.from,
             mapping: Some(number),
+            sw_if,
         };
         Ok(self.flows.make(&new, (self.now, self.settings))?)
     }

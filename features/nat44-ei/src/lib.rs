@@ -19,7 +19,7 @@
 //! **Sessions** have two keys, the user's end and the end that the world sees of it (`session`).
 //! They are on the thread that VPP's formulas give (`entry`), and end by a timer (`flows`). Each
 //! user has a list of sessions; one who has as many as a user may have loses the one that was used
-//! least lately.
+//! least lately. Interfaces have equal parts of the users that a thread may have (`flows::users`).
 //!
 //! **Ports** are free if no session has the key of the world's packets to them, so no table of
 //! ports can lose one (`nat::ports`). They come from a plan: a block of each thread, a port set
@@ -90,6 +90,8 @@ pub static PLUGIN: Plugin = Plugin {
          plugin enable`, `nat44 ei add address`, `set interface nat44 ei`)",
         "Users with limits: who has as many sessions as a user may have loses the one used least \
          lately (`show nat44 ei sessions`, `nat44 ei del user`)",
+        "Equal parts of the users for interfaces; in a full part, a user without an answer of the \
+         world gives way after 5 s",
         "Static and identity mappings, alone if wanted, with or without sessions; hairpinning, \
          ICMP errors, fragments, MSS clamping, timeouts (`nat44 ei add static mapping`)",
         "Ports at random, of a MAP-E port set or of a range, divided among workers (`nat44 ei \
@@ -102,7 +104,8 @@ pub static PLUGIN: Plugin = Plugin {
         "Translated packets don't take the super-path",
         "Protocols other than TCP, UDP and ICMP need a static mapping of the address",
         "Copies of sessions aren't encrypted: they belong on a network of their own",
-        "Users at most, where each new host inside is one: spoofed hosts use them up",
+        "Spoofed hosts behind an interface use up its part of the users; reverse-path checks keep \
+         them out",
     ],
     state: &[
         ::nat::log::STATE,
@@ -178,7 +181,7 @@ pub static PLUGIN: Plugin = Plugin {
         ("nat44 ei del session", "ends a session"),
         ("nat44 ei del user", "ends sessions"),
         ("clear nat44 ei sessions", "ends sessions"),
-        ("nat44 ei ipfix logging", "is saved as `nat ipfix logging'"),
+        ("nat44 ei ipfix logging", "is saved as `nat ipfix logging' where NAT44-ED is enabled"),
         ("nat44 ei set logging level", "without effect"),
         ("set nat44 ei workers", "needs two workers: features/nat44-ei/src/tests/workers.rs"),
         ("nat44 ei ha flush", "sends what waits"),

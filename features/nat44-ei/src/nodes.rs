@@ -3,26 +3,14 @@
 
 use crate::engine::{Engine, Outcome, Place, Reason};
 use crate::trace::NatTrace;
-use ::nat::packet::Packet;
+use ::nat::nodes::At;
+use ::nat::packet::{Packet, report_time_exceeded};
 use buffer::{Buffer, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
-use net::IpMeta;
 use std::marker::PhantomData;
-use wire::Icmp4Type;
-use wire::icmp::code4;
 
 /// The node that goes on with packets between users of two threads.
 pub const FINISH: &str = "nat44-ei-in2out-hairpinning-finish-ip4-lookup";
-
-/// A node's place, as a type.
-pub trait At: Send + 'static {
-    /// The place.
-    const PLACE: Place;
-    /// Names of the node and of its slow path.
-    const NAMES: [&'static str; 2];
-    /// The edges.
-    type To: Edges;
-}
 
 /// The edges of a node for what becomes of packets.
 pub trait Edges: Next {
@@ -142,29 +130,13 @@ edges!(
     ToInside, slow = NoTranslation {}
 );
 
-/// Packets of users.
-pub struct In2Out;
-/// Packets of the world.
-pub struct Out2In;
-/// Packets that leave.
-pub struct Output;
-
-impl At for In2Out {
-    const PLACE: Place = Place::In2Out;
-    const NAMES: [&'static str; 2] = ["nat44-ei-in2out", "nat44-ei-in2out-slowpath"];
-    type To = ToOutside;
-}
-
-impl At for Out2In {
-    const PLACE: Place = Place::Out2In;
-    const NAMES: [&'static str; 2] = ["nat44-ei-out2in", "nat44-ei-out2in"];
-    type To = ToInside;
-}
-
-impl At for Output {
-    const PLACE: Place = Place::Output;
-    const NAMES: [&'static str; 2] = ["nat44-ei-in2out-output", "nat44-ei-in2out-output-slowpath"];
-    type To = ToOutput;
+::nat::places! {
+    /// Packets of users.
+    In2Out: ["nat44-ei-in2out", "nat44-ei-in2out-slowpath"] => ToOutside;
+    /// Packets of the world.
+    Out2In: ["nat44-ei-out2in", "nat44-ei-out2in"] => ToInside;
+    /// Packets that leave.
+    Output: ["nat44-ei-in2out-output", "nat44-ei-in2out-output-slowpath"] => ToOutput;
 }
 
 /// A node that translates; with `SLOW`, the one that makes sessions.
@@ -174,14 +146,14 @@ pub struct Translate<A, const SLOW: bool> {
     of: PhantomData<fn() -> A>,
 }
 
-impl<A: At, const SLOW: bool> Build for Translate<A, SLOW> {
+impl<A: At<To: Edges>, const SLOW: bool> Build for Translate<A, SLOW> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let engine = Engine::new(world, thread);
         Self { engine, finish: world.node(FINISH), of: PhantomData }
     }
 }
 
-impl<A: At, const SLOW: bool> Translate<A, SLOW> {
+impl<A: At<To: Edges>, const SLOW: bool> Translate<A, SLOW> {
     #[inline(always)]
     fn edge(&self, b: &mut Buffer, done: (Outcome, Option<Packet>), dpo: bool) -> A::To {
         self.engine.count((A::PLACE, SLOW), b, done);
@@ -192,8 +164,7 @@ impl<A: At, const SLOW: bool> Translate<A, SLOW> {
             Outcome::Slow if SLOW => A::To::of(Reason::NoTranslation),
             Outcome::Slow => A::To::SLOW,
             Outcome::TimeExpired => {
-                let (kind, code) = (Icmp4Type::TIME_EXCEEDED.0, code4::TTL_IN_TRANSIT);
-                b.set_scratch(IpMeta::error(kind, code, 0));
+                report_time_exceeded(b);
                 A::To::EXPIRED
             }
             Outcome::Drop(reason) => A::To::of(reason),
@@ -201,7 +172,7 @@ impl<A: At, const SLOW: bool> Translate<A, SLOW> {
     }
 }
 
-impl<A: At, const SLOW: bool> Node for Translate<A, SLOW> {
+impl<A: At<To: Edges>, const SLOW: bool> Node for Translate<A, SLOW> {
     const NAME: &'static str = A::NAMES[SLOW as usize];
     type Next = A::To;
     type Trace = NatTrace;
@@ -216,10 +187,6 @@ impl<A: At, const SLOW: bool> Node for Translate<A, SLOW> {
         });
         if TRACED {
             cx.trace(b, NatTrace::new((A::PLACE, SLOW), b.rx_if, done));
-        }
-        if SLOW || A::PLACE == Place::Out2In {
-            let displaced = self.engine.displaced(cx.turn);
-            cx.count(A::To::DISPLACED, displaced.into());
         }
         // A route to the pool has led here: there are no features to go on with.
         let dpo = A::PLACE == Place::Out2In && self.engine.nat.settings(cx.turn).dpo;
@@ -236,6 +203,9 @@ impl<A: At, const SLOW: bool> Node for Translate<A, SLOW> {
     }
 
     fn end<const TRACED: bool>(&mut self, cx: &mut Cx<'_, TRACED>) {
+        if SLOW || A::PLACE == Place::Out2In {
+            cx.count(A::To::DISPLACED, self.engine.displaced(cx.turn).into());
+        }
         self.engine.send_events(A::To::LOOKUP, cx);
     }
 

@@ -146,12 +146,12 @@ impl Work<'_, '_> {
         let (end, mapping) = match found {
             Some((_, mapping)) if mapping.identity => return Ok(None),
             Some((number, mapping)) => {
-                self.flows.make_room(user, self.settings)?;
+                self.flows.make_room((user, b.rx_if), (self.now, self.settings))?;
                 (mapping.external_of(p.from.port), Some(number))
             }
             None if self.settings.mode != Mode::Dynamic => return Err(Reason::NoTranslation),
             None => {
-                self.flows.make_room(user, self.settings)?;
+                self.flows.make_room((user, b.rx_if), (self.now, self.settings))?;
                 let Some(end) = self.allocate(user, fib) else {
                     self.flows.log_lack_of_ports();
                     return Err(Reason::OutOfPorts);
@@ -165,6 +165,7 @@ impl Work<'_, '_> {
             protocol: p.protocol,
             external: p.to,
             mapping,
+            sw_if: b.rx_if,
         };
         Ok(Some(self.flows.make(&new, (self.now, self.settings))?))
     }

@@ -14,11 +14,13 @@ pub const OUTWARD: usize = 0;
 pub const INWARD: usize = 1;
 
 bitflags! {
-    /// Properties of a session, as the copies for another router have them too.
+    /// Properties of a session.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     pub struct SessionFlags: u8 {
-        /// A static mapping made it.
+        /// A static mapping made it. Copies for another router have this property too.
         const STATIC = 1;
+        /// A packet of the world has come for it.
+        const ANSWERED = 1 << 7;
     }
 }
 

@@ -9,17 +9,17 @@ use crate::state::Counters;
 use cli::{Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
 use nat::key::{User, protocol_name};
-use nat::statics::{mapping_text, mapping_value};
 use net::Interfaces;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::iter;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use wire::IpProtocol;
 
-/// Bytes of a session with its keys and two keys in lines of eight cells that are filled to three.
-const SESSION_BYTES: u64 = 160 + 2 * 64 / 3;
+/// Bytes of a session with its keys.
+const SESSION_BYTES: u64 = 160;
 
 fn control(w: &World) -> Arc<Control> {
     w.get()
@@ -34,20 +34,7 @@ pub fn addresses(w: &World, _: &Matches) -> Result<Output> {
             out.text(|text| *text += "NAT44 pool addresses:\n");
             return Ok(());
         };
-        let of = address.of.map(|sw_if| w.get::<Interfaces>().name(sw_if));
-        out.text(|text| {
-            let _ = writeln!(text, "{}", address.addr);
-            let _ = match address.vrf {
-                Some(vrf) => writeln!(text, "  tenant VRF: {vrf}"),
-                None => writeln!(text, "  tenant VRF independent"),
-            };
-            if let Some(of) = &of {
-                let _ = writeln!(text, "  of interface {of}");
-            }
-        });
-        out.value(
-            || json!({ "address": address.addr.to_string(), "vrf": address.vrf, "interface": of }),
-        );
+        ::nat::show::pool_address(out, (address.addr, address.vrf, address.of), w, None);
         Ok(())
     }))
 }
@@ -91,15 +78,9 @@ pub fn interfaces(w: &World, _: &Matches) -> Result<Output> {
 
 /// `show nat44 ei static mappings`.
 pub fn mappings(w: &World, _: &Matches) -> Result<Output> {
-    let numbers: Vec<u32> =
-        control(w).read(|state| state.statics.iter().map(|(number, _)| number).collect());
-    Ok(Output::list(numbers, |w: &World, number: u32, out: &mut Writer| {
-        let mapping = control(w).read(|state| state.statics.get(number).cloned());
-        if let Some(mapping) = mapping {
-            out.text(|text| *text += &mapping_text(w, &mapping));
-            out.value(|| mapping_value(w, &mapping));
-        }
-        Ok(())
+    let numbers = control(w).read(|state| state.statics.numbers_of_all());
+    Ok(::nat::show::mappings(numbers, |w, number| {
+        control(w).read(|state| state.statics.get(number).cloned())
     }))
 }
 
@@ -149,60 +130,84 @@ fn session_value(row: &Row) -> Value {
     })
 }
 
+/// A part of the list of sessions.
+enum Part {
+    /// The first line.
+    Title,
+    /// A thread, with the number of its sessions.
+    Thread(usize, usize),
+    /// A user of a thread, with the sessions in the order in which they were made.
+    User(usize, User, Vec<Row>),
+}
+
+/// The parts of a thread.
+fn parts((thread, rows): (usize, Vec<Row>)) -> impl Iterator<Item = Part> {
+    let n = rows.len();
+    let mut users = BTreeMap::<User, Vec<Row>>::new();
+    rows.into_iter().for_each(|row| users.entry(user_of(&row.keys)).or_default().push(row));
+    let users = users.into_iter().map(move |(user, mut rows)| {
+        rows.sort_unstable_by_key(|row| row.session.serial);
+        Part::User(thread, user, rows)
+    });
+    iter::once(Part::Thread(thread, n)).chain(users)
+}
+
+fn show_user(out: &mut Writer, (thread, user): (usize, User), rows: &[Row], shown: Option<u64>) {
+    let fixed = rows.iter().filter(|row| row.session.is_static()).count();
+    let dynamic = rows.len() - fixed;
+    out.text(|text| {
+        let _ = writeln!(
+            text,
+            "  {}: {dynamic} dynamic translations, {fixed} static translations",
+            user.addr
+        );
+        if let Some(now) = shown {
+            rows.iter().for_each(|row| *text += &session_text(row, now));
+        }
+    });
+    out.value(|| {
+        let sessions: Vec<_> = rows.iter().filter(|_| shown.is_some()).map(session_value).collect();
+        json!({
+            "thread": thread,
+            "user": user.addr.to_string(),
+            "fib": user.fib,
+            "dynamic": dynamic,
+            "static": fixed,
+            "sessions": sessions,
+        })
+    });
+}
+
 /// `show nat44 ei sessions`.
 pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
     let saddr = m.opt::<Ipv4Addr>("saddr")?;
-    let detail = m.flag("detail");
     let names: Vec<_> = w.thread_list().into_iter().map(|thread| thread.name).collect();
-    let now = u64::from(tick(w.clock.now()));
+    // With details, the tick to which their times refer.
+    let shown = m.flag("detail").then(|| u64::from(tick(w.clock.now())));
     let wanted =
         move |keys: &[nat::key::Key; 2]| saddr.is_none_or(|saddr| user_of(keys).addr == saddr);
     Ok(Control::sessions(w, wanted).then(move |threads| {
-        let mut text = "NAT44 EI sessions:\n".to_string();
-        let mut values = Vec::new();
-        for (thread, rows) in threads.into_iter().enumerate() {
-            let name = names.get(thread).map_or("", |name| name);
-            let n = rows.len();
-            let _ = writeln!(text, "-------- thread {thread} {name}: {n} sessions --------");
-            let mut users = BTreeMap::<User, Vec<Row>>::new();
-            rows.into_iter().for_each(|row| users.entry(user_of(&row.keys)).or_default().push(row));
-            for (user, mut rows) in users {
-                rows.sort_unstable_by_key(|row| row.session.serial);
-                let fixed = rows.iter().filter(|row| row.session.is_static()).count();
-                let dynamic = rows.len() - fixed;
-                let _ = writeln!(
-                    text,
-                    "  {}: {dynamic} dynamic translations, {fixed} static translations",
-                    user.addr
-                );
-                if detail {
-                    rows.iter().for_each(|row| text += &session_text(row, now));
-                }
-                let sessions: Vec<_> = rows.iter().filter(|_| detail).map(session_value).collect();
-                values.push(json!({
-                    "thread": thread,
-                    "user": user.addr.to_string(),
-                    "fib": user.fib,
-                    "dynamic": dynamic,
-                    "static": fixed,
-                    "sessions": sessions,
-                }));
+        let parts = threads.into_iter().enumerate().flat_map(parts);
+        let parts = iter::once(Part::Title).chain(parts);
+        Ok(Output::list(parts, move |_: &World, part: Part, out: &mut Writer| {
+            match part {
+                Part::Title => out.text(|text| *text += "NAT44 EI sessions:\n"),
+                Part::Thread(thread, n) => out.text(|text| {
+                    let name = names.get(thread).map_or("", |name| name);
+                    let _ =
+                        writeln!(text, "-------- thread {thread} {name}: {n} sessions --------");
+                }),
+                Part::User(thread, user, rows) => show_user(out, (thread, user), &rows, shown),
             }
-        }
-        Ok(Output::both(text, values))
+            Ok(())
+        }))
     }))
 }
 
 /// `show nat44 ei hash tables`.
 pub fn tables(w: &World, _: &Matches) -> Result<Output> {
-    let threads: Vec<_> = w.thread_list().into_iter().map(|thread| thread.name).collect();
-    let rows: Vec<_> = threads.into_iter().enumerate().collect();
-    let table = Table::new().left("Thread").right("Sessions").right("Keys").right("Bytes");
-    Ok(table.list(rows, |w: &World, (at, name): (usize, String), out: &mut Writer| {
-        let n = w.get::<Counters>().sessions_of(at);
-        out.row([name.into(), n.into(), (2 * n).into(), (n * SESSION_BYTES).into()]);
-        Ok(())
-    }))
+    let sessions = |w: &World, thread| w.get::<Counters>().sessions_of(thread);
+    Ok(::nat::show::hash_tables(w, sessions, SESSION_BYTES))
 }
 
 /// `show nat44 ei addr-port-assignment-alg`.
@@ -237,23 +242,12 @@ pub fn timeouts(w: &World, _: &Matches) -> Result<Output> {
 
 /// `show nat44 ei mss-clamping`.
 pub fn mss(w: &World, _: &Matches) -> Result<Output> {
-    let mss = control(w).read(|state| state.mss);
-    let text = mss.map_or("mss-clamping disabled\n".into(), |mss| format!("mss-clamping {mss}\n"));
-    Ok(Output::both(text, json!({ "mss": mss })))
+    Ok(::nat::show::mss(control(w).read(|state| state.mss)))
 }
 
 /// `show nat44 ei workers`.
 pub fn workers(w: &World, _: &Matches) -> Result<Output> {
-    let names: Vec<_> = w.thread_list().into_iter().map(|thread| thread.name).collect();
-    let chosen = control(w).workers(w).into_iter().filter(|thread| *thread > 0);
-    let rows: Vec<_> = chosen
-        .map(|thread| (thread, names.get(usize::from(thread)).cloned().unwrap_or_default()))
-        .collect();
-    Ok(Output::list(rows, |_: &World, (thread, name): (u16, String), out: &mut Writer| {
-        out.text(|text| *text += &format!("  {name}\n"));
-        out.value(|| json!({ "thread": thread, "name": name }));
-        Ok(())
-    }))
+    Ok(::nat::show::workers(w, control(w).workers(w)))
 }
 
 /// `show nat44 ei ha`.

@@ -3,63 +3,18 @@
 
 use crate::settings::Settings;
 use ::nat::counters::{Lanes, Paths};
-use ::nat::mapping::Mappings;
+use ::nat::published::Published;
+use ::nat::workers::Workers;
 use graph::{Shared, ThreadIndex, World};
 use stats::{Lane, Simple};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use sync::{Snapshot, Turn};
 
 /// State that control publishes.
-pub struct Nat {
-    settings: Snapshot<Settings>,
-    /// The mappings.
-    pub mappings: Mappings,
-    /// A number that is another after each change of what ports are free.
-    generation: AtomicU32,
-}
+pub type Nat = Published<Settings>;
 
-impl Shared for Nat {
-    fn make(world: &World) -> Self {
-        Self {
-            settings: Snapshot::new(world.qsbr.clone(), Settings::default()),
-            mappings: Mappings::new(world),
-            generation: AtomicU32::new(0),
-        }
-    }
-}
-
-impl Nat {
-    /// A number that is another after each change of what ports are free.
-    #[inline(always)]
-    pub fn generation(&self) -> u32 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    /// Control: mappings or threads' ports have changed.
-    pub fn renew(&self) {
-        self.generation.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// The settings.
-    #[inline(always)]
-    pub fn settings<'t>(&'t self, turn: &'t Turn<'_>) -> &'t Settings {
-        self.settings.get(turn)
-    }
-
-    /// Control: the same.
-    pub fn read<R>(&self, f: impl FnOnce(&Settings) -> R) -> R {
-        self.settings.read(f)
-    }
-
-    /// Control: publishes other settings.
-    pub fn publish(&self, settings: Settings) {
-        let ports = |settings: &Settings| (settings.enabled, settings.workers.clone());
-        let changed = self.read(|old| ports(old) != ports(&settings));
-        self.settings.set(settings);
-        if changed {
-            self.renew();
-        }
+impl ::nat::published::Settings for Settings {
+    fn ports(&self) -> (bool, &Workers) {
+        (self.enabled, &self.workers)
     }
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Echo requests: their source, their format, their start in the graph.
 
-use crate::sessions::{Opened, Session};
-use buffer::Flags;
+use crate::sessions::Opened;
+use buffer::Cache;
 use cli::{Error, Matches};
-use graph::{SwIfIndex, ThreadIndex, World};
+use graph::{SwIfIndex, World};
 use icmp::Icmp;
 use msg::retval;
-use net::{Addresses, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, LinkLocals, TableIndex};
+use net::{Addresses, AdjKind, Fib, Interfaces, LinkLocals, TableIndex};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use udp::origin;
 use wire::checksum::Sum;
 use wire::{Address, Header, IcmpHeader, Ip4, Ip6, IpProtocol, Ipv4Header, Ipv6Header, U16};
 
@@ -125,33 +125,9 @@ impl Target {
 
     /// Sends requests of a session, on the main thread.
     pub fn send(&self, w: &World, opened: &Opened, requests: Vec<Vec<u8>>) {
-        let lookup = if self.to.is_ipv6() { "ip6-lookup" } else { "ip4-lookup" };
-        let Some(lookup) = w.node(lookup) else { return };
-        let (table, session): (u32, Arc<Session>) = (self.table.0, opened.session.clone());
-        w.on_thread(ThreadIndex(0), move |rt| {
-            for request in requests {
-                let mut b = match rt.cache().alloc_own() {
-                    Some(b) => b,
-                    None => {
-                        session.unsent.fetch_add(1, Ordering::Relaxed);
-                        continue;
-                    }
-                };
-                if !b.append_bytes(&request, rt.cache()) {
-                    session.unsent.fetch_add(1, Ordering::Relaxed);
-                    rt.cache().free(b);
-                    continue;
-                }
-                b.mark_l3();
-                (b.rx_if, b.tx_if, b.flow_hash) = (0, table, 0);
-                b.flags.insert(
-                    Flags::LOCAL
-                        .union(Flags::TABLE)
-                        .union(Flags::IP4_CSUM_OK)
-                        .union(Flags::L4_CSUM_OK),
-                );
-                rt.inject(lookup, b);
-            }
+        let session = opened.session.clone();
+        origin::route(w, (self.to, self.table), requests, Cache::alloc_own, move |is_sent| {
+            session.unsent.fetch_add((!is_sent).into(), Ordering::Relaxed);
         });
     }
 }
@@ -248,30 +224,18 @@ fn nexthop_or<A: Address>(to: A, nexthop: A) -> A {
 }
 
 /// Our address on the interface that packets to `to` leave by.
-fn source_to<F: Icmp>(
-    w: &World,
-    mut table: TableIndex,
-    to: F::Addr,
-) -> Result<Option<F::Addr>, Error> {
-    let (fib, adjacencies) = (w.get::<Fib<F>>(), w.get::<Adjacencies>());
+fn source_to<F: Icmp>(w: &World, table: TableIndex, to: F::Addr) -> Result<Option<F::Addr>, Error> {
     let none = || Error::not_found(format!("no route to {to}")).retval(retval::UNKNOWN_DESTINATION);
-    // A route may lead to another table, and that to a third; not for ever.
-    for _ in 0..8 {
-        let route = fib.covering(table, to).ok_or_else(none)?;
-        let index = route.sources.first().map_or(AdjIndex::NO_ROUTE, |s| s.adj);
-        // Of several outputs, the first one's address is as good as another's.
-        let info = adjacencies.members(index).into_iter().next().ok_or_else(none)?;
-        match (info.adj.kind, info.sw_if()) {
-            (AdjKind::Lookup, _) => table = TableIndex(info.adj.table),
-            (AdjKind::Receive, _) => return Ok(Some(to)),
-            (AdjKind::Glean, Some(sw_if)) => return Ok(source_on::<F>(w, sw_if, to, to)),
-            (_, Some(sw_if)) => {
-                // A next hop of the other IP version selects none of our networks.
-                let nexthop = F::of_ip(info.adj.nexthop()).unwrap_or(to);
-                return Ok(source_on::<F>(w, sw_if, to, nexthop));
-            }
-            _ => return Err(none()),
+    // Of several outputs, the first one's address is as good as another's.
+    let info = origin::first_adjacency::<F>(w, table, to).ok_or_else(none)?;
+    match (info.adj.kind, info.sw_if()) {
+        (AdjKind::Receive, _) => Ok(Some(to)),
+        (AdjKind::Glean, Some(sw_if)) => Ok(source_on::<F>(w, sw_if, to, to)),
+        (_, Some(sw_if)) => {
+            // A next hop of the other IP version selects none of our networks.
+            let nexthop = F::of_ip(info.adj.nexthop()).unwrap_or(to);
+            Ok(source_on::<F>(w, sw_if, to, nexthop))
         }
+        _ => Err(none()),
     }
-    Err(none())
 }

@@ -6,8 +6,8 @@ use crate::sender::{PORT, SIZE, Sender, Syslog};
 use cli::{Command, Error, Matches, Output, Result};
 use graph::{Phase, RunningConfig, Script, World};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 pub const COMMANDS: &[Command<World>] = cli::commands! {
@@ -73,11 +73,9 @@ fn show_sender(w: &World, _: &Matches) -> Result<Output> {
         return Ok(Output::both("syslog is disabled", json!({ "collector": null })));
     };
     let Sender { collector, port, source, vrf, size } = sender;
-    let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
     let of = &syslog.counts;
-    let (sent, unreachable, no_buffer) =
-        (count(&of.sent), count(&of.unreachable), count(&of.no_buffer));
-    let (filtered, cut) = (count(&syslog.filtered), count(&syslog.cut));
+    let (sent, unreachable, no_buffer) = (of.sent(), of.unreachable(), of.no_buffer());
+    let (filtered, cut) = (syslog.filtered(), syslog.cut());
     let words = vrf.map_or(String::new(), |vrf| format!("VRF ID {vrf}, "));
     let text = format!(
         "collector {collector}:{port}, src address {source}, {words}max-msg-size {size}\n\
@@ -130,8 +128,14 @@ fn test(w: &World, m: &Matches) -> Result<()> {
         let why = "expected a name of 1 to 32 characters without `=', `]' and quotes";
         Err(Error::parse(why).at(group.span(what)))
     };
+    let mut ids = BTreeSet::new();
     for element in m.groups("element") {
         check(&element, "element")?;
+        if !ids.insert(element.str("element").to_string()) {
+            // RFC 5424 6.3.2.
+            let why = "a message has each element of structured data once";
+            return Err(Error::parse(why).at(element.span("element")));
+        }
         message = message.element(element.str("element"));
         for param in element.groups("name") {
             check(&param, "name")?;

@@ -47,6 +47,7 @@ pub static PLUGIN: Plugin = Plugin {
     config: self::cli::write_config,
     examples: self::cli::EXAMPLES,
     api: &[api::API],
+    unmoved: &[("/syslog/*", "features/syslog/src/tests")],
     transient: &[("test syslog", "sends a message")],
     ..Plugin::EMPTY
 };

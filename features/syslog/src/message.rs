@@ -89,7 +89,7 @@ pub struct Message {
     text: String,
 }
 
-/// A message as text, and whether a part of it was left out.
+/// A message as text, which may have lost a part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Encoded {
     /// The text.
@@ -99,8 +99,8 @@ pub struct Encoded {
 }
 
 impl Message {
-    /// A message of an application, with the kind `id`. Both are names ([`is_name`]); what isn't
-    /// one is left out, as `-`.
+    /// A message of an application, with the kind `id`. Both are names ([`is_name`]); `-` stands
+    /// for one that isn't.
     pub fn new(
         (facility, severity): (u8, Severity),
         at: SystemTime,
@@ -138,7 +138,7 @@ impl Message {
         self
     }
 
-    /// As [`Self::param`].
+    /// Adds a parameter to the last element.
     pub fn add(&mut self, name: &str, value: impl Display) {
         let Some(element) = self.elements.last_mut() else { return };
         // Writing to a String can't fail.
@@ -160,8 +160,8 @@ impl Message {
         self
     }
 
-    /// The message with the name of its sender, in at most `most` bytes. What doesn't fit is the
-    /// end of the text, then whole elements of structured data (RFC 5424 6.1).
+    /// The message with the name of its sender, in at most `most` bytes. If it is too long, it loses
+    /// the end of the text, then whole elements of structured data (RFC 5424 6.1).
     pub fn encode(&self, host: &str, most: usize) -> Encoded {
         let priority = u32::from(self.facility) * 8 + self.severity as u32;
         let (at, pid) = (Date::from(self.at), std::process::id());
@@ -182,11 +182,15 @@ impl Message {
             line.push('-');
         }
         if !self.text.is_empty() {
-            let left = most.saturating_sub(line.len() + 1);
+            // RFC 5424 6.4: a text of UTF-8 begins with the byte order mark. Plain ASCII may do
+            // without.
+            let mark = if self.text.is_ascii() { "" } else { "\u{feff}" };
+            let left = most.saturating_sub(line.len() + 1 + mark.len());
             let text = &self.text[..self.text.floor_char_boundary(left)];
             is_cut |= text.len() < self.text.len();
             if !text.is_empty() {
                 line.push(' ');
+                line.push_str(mark);
                 line.push_str(text);
             }
         }

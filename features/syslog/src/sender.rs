@@ -6,8 +6,9 @@ use cli::{Error, Result};
 use graph::{Deleted, Shared, World};
 use msg::retval;
 use net::{DeletedTable, Fib, TableIndex};
+use stats::Simple;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use udp::origin::{self, Counts, Ends};
 use wire::Ip4;
@@ -16,6 +17,8 @@ use wire::Ip4;
 pub const PORT: u16 = 514;
 /// Bytes of the longest message that every receiver takes (RFC 5426 3.2), the default.
 pub const SIZE: u32 = 480;
+/// Folder of the counters, each of which has one cell.
+const COUNTERS: &str = "/syslog";
 /// Bytes of the longest payload of a datagram of IPv4.
 const MOST: u32 = 65_535 - 28;
 
@@ -28,7 +31,7 @@ pub struct Sender {
     pub port: u16,
     /// The source of datagrams.
     pub source: Ipv4Addr,
-    /// Id of the table of the collector; `None`: not said, the default table.
+    /// Id of the table of the collector; `None`: none was named, it is the default one.
     pub vrf: Option<u32>,
     /// Bytes of a message at most.
     pub size: u32,
@@ -42,24 +45,27 @@ struct State {
 /// Syslog.
 pub struct Syslog {
     state: Mutex<State>,
-    /// Mirrors for threads: a sender is set, and the filter.
-    enabled: [AtomicBool; 8],
+    /// Number of severities that are sent, from the most urgent one on: 0 without a collector.
+    sent: AtomicU8,
     /// Counters of datagrams.
-    pub counts: Arc<Counts>,
-    /// Messages of which a part was left out.
-    pub cut: AtomicU64,
-    /// Messages that were less urgent than the filter wants.
-    pub filtered: AtomicU64,
+    pub counts: Counts,
+    cut: Arc<Simple>,
+    filtered: Arc<Simple>,
 }
 
 impl Shared for Syslog {
-    fn make(_: &World) -> Self {
+    fn make(world: &World) -> Self {
+        let counter = |name| {
+            let counter = world.stats.simple(&format!("{COUNTERS}/{name}"));
+            counter.start(0);
+            counter
+        };
         Self {
             state: Mutex::new(State { sender: None, filter: Severity::Informational }),
-            enabled: Default::default(),
-            counts: Arc::default(),
-            cut: AtomicU64::new(0),
-            filtered: AtomicU64::new(0),
+            sent: AtomicU8::new(0),
+            counts: Counts::new(world, COUNTERS, 0),
+            cut: counter("cut"),
+            filtered: counter("filtered"),
         }
     }
 
@@ -80,16 +86,24 @@ impl Syslog {
     }
 
     fn mirror(&self, state: &State) {
-        for (severity, enabled) in Severity::ALL.iter().zip(&self.enabled) {
-            let is_sent = state.sender.is_some() && *severity <= state.filter;
-            enabled.store(is_sent, Ordering::Relaxed);
-        }
+        let sent = state.sender.map_or(0, |_| state.filter as u8 + 1);
+        self.sent.store(sent, Ordering::Relaxed);
     }
 
     /// True if messages of a severity are sent. Any thread may ask.
     #[inline(always)]
     pub fn is_sent(&self, severity: Severity) -> bool {
-        self.enabled[severity as usize].load(Ordering::Relaxed)
+        (severity as u8) < self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Number of messages of which a part was left out.
+    pub fn cut(&self) -> u64 {
+        self.cut.sum(0)
+    }
+
+    /// Number of messages that were less urgent than the filter wants.
+    pub fn filtered(&self) -> u64 {
+        self.filtered.sum(0)
     }
 
     /// The settings of the sender, if there is one.
@@ -140,11 +154,11 @@ impl Syslog {
         let mut lines = Vec::with_capacity(messages.len());
         for message in messages {
             if message.severity() > filter {
-                self.filtered.fetch_add(1, Ordering::Relaxed);
+                self.filtered.control().add(0, 1);
                 continue;
             }
             let encoded = message.encode(&host, sender.size as usize);
-            self.cut.fetch_add(encoded.is_cut.into(), Ordering::Relaxed);
+            self.cut.control().add(0, encoded.is_cut.into());
             lines.push(encoded.line.into_bytes());
         }
         if lines.is_empty() {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Datagrams that the router itself sends: reports of the control thread to a collector. They are
-//! routed as other packets are, in the table of their sender.
+//! Packets that the control thread sends through the graph, routed as other packets are: datagrams
+//! with reports for a collector ([`send`]), and packets of any protocol ([`route`]).
 
-use buffer::Flags;
+use buffer::{Cache, Flags, Owned};
 use graph::{ThreadIndex, World};
-use ip::Ip;
-use net::{AdjKind, Adjacencies, Fib, TableIndex};
+use net::{AdjInfo, AdjKind, Adjacencies, Fib, Net, TableIndex};
+use stats::Simple;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use wire::checksum::Sum;
-use wire::{Family, IpHeader as _, IpProtocol, Ipv4Header, Ipv6Header, U16, UdpHeader};
+use wire::{Family, Ip4, Ip6, IpHeader as _, IpProtocol, Ipv4Header, Ipv6Header, U16, UdpHeader};
 use zerocopy::IntoBytes as _;
 
+/// The thread that sends.
+const MAIN: ThreadIndex = ThreadIndex(0);
 /// Bytes of a UDP header.
 const UDP: usize = 8;
 /// Tables that a route leads through at most.
@@ -31,15 +33,48 @@ pub struct Ends {
     pub checksum: bool,
 }
 
-/// Counters of datagrams.
-#[derive(Default, Debug)]
+/// Counters of datagrams, in the stats segment.
+#[derive(Clone)]
 pub struct Counts {
-    /// Handed to the graph.
-    pub sent: AtomicU64,
-    /// Not sent: no route leads to the destination.
-    pub unreachable: AtomicU64,
-    /// Not sent: no packet buffer was left, or the payload is too long for a datagram.
-    pub no_buffer: AtomicU64,
+    sent: Arc<Simple>,
+    unreachable: Arc<Simple>,
+    no_buffer: Arc<Simple>,
+    cell: usize,
+}
+
+impl Counts {
+    /// The cell of a sender in the counters `PREFIX/sent`, `PREFIX/unreachable` and
+    /// `PREFIX/no-buffer`. It begins at zero.
+    pub fn new(world: &World, prefix: &str, cell: usize) -> Self {
+        let counter = |name| {
+            let counter = world.stats.simple(&format!("{prefix}/{name}"));
+            counter.start(cell);
+            counter
+        };
+        let [sent, unreachable, no_buffer] = ["sent", "unreachable", "no-buffer"].map(counter);
+        Self { sent, unreachable, no_buffer, cell }
+    }
+
+    /// Datagrams that were handed to the graph.
+    pub fn sent(&self) -> u64 {
+        self.sent.sum(self.cell)
+    }
+
+    /// Datagrams that weren't sent because no route leads to the destination.
+    pub fn unreachable(&self) -> u64 {
+        self.unreachable.sum(self.cell)
+    }
+
+    /// Datagrams that weren't sent because no packet buffer was free, or because the payload is too
+    /// long for a datagram.
+    pub fn no_buffer(&self) -> u64 {
+        self.no_buffer.sum(self.cell)
+    }
+
+    /// Counts datagrams for which no route leads to the destination. On the control thread.
+    pub fn add_unreachable(&self, n: usize) {
+        self.unreachable.control().add(self.cell, n as u64);
+    }
 }
 
 /// A datagram from its IP header on; `None` if the payload is too long for it, or the ends are of
@@ -74,62 +109,86 @@ pub fn datagram(ends: &Ends, id: u16, payload: &[u8]) -> Option<Vec<u8>> {
 
 /// Sends datagrams with these payloads, from the main thread. A datagram that can't be sent is
 /// counted; the caller never waits.
-pub fn send(world: &World, ends: &Ends, payloads: Vec<Vec<u8>>, counts: &Arc<Counts>) {
+pub fn send(world: &World, ends: &Ends, payloads: Vec<Vec<u8>>, counts: &Counts) {
     static ID: AtomicU16 = AtomicU16::new(0);
-    let is_v6 = ends.to.is_ipv6();
-    let lookup = world.node(if is_v6 { "ip6-lookup" } else { "ip4-lookup" });
-    let Some(lookup) = lookup.filter(|_| leads_somewhere(world, ends)) else {
-        counts.unreachable.fetch_add(payloads.len() as u64, Ordering::Relaxed);
-        return;
-    };
+    if !leads_somewhere(world, ends) {
+        return counts.add_unreachable(payloads.len());
+    }
+    let n = payloads.len();
     let packet = |payload: Vec<u8>| datagram(ends, ID.fetch_add(1, Ordering::Relaxed), &payload);
-    let packets: Vec<_> = payloads.into_iter().map(packet).collect();
-    let (table, counts) = (ends.table.0, counts.clone());
-    world.on_thread(ThreadIndex(0), move |rt| {
+    let packets: Vec<_> = payloads.into_iter().filter_map(packet).collect();
+    counts.no_buffer.control().add(counts.cell, (n - packets.len()) as u64);
+    let [sent, no_buffer] = [&counts.sent, &counts.no_buffer].map(|of| of.lane(MAIN.at()));
+    let cell = counts.cell;
+    // Not `alloc_own`: clients decide how many reports there are, and the buffers that are kept for
+    // the router's protocols aren't for them.
+    route(world, (ends.to.ip(), ends.table), packets, Cache::alloc, move |is_sent| {
+        let count = if is_sent { &sent } else { &no_buffer };
+        count.add(cell, 1);
+    });
+}
+
+/// Sends packets, which begin with their IP header and have right checksums, from the main thread:
+/// they are looked up in a table of the IP version of `to`. `alloc` allocates their buffers, and
+/// `done` is called for each packet, with false if no buffer was free; both on the main thread.
+pub fn route(
+    world: &World,
+    (to, table): (IpAddr, TableIndex),
+    packets: Vec<Vec<u8>>,
+    alloc: impl Fn(&mut Cache) -> Option<Owned> + Send + 'static,
+    done: impl Fn(bool) + Send + 'static,
+) {
+    let lookup = world.node(if to.is_ipv6() { "ip6-lookup" } else { "ip4-lookup" });
+    world.on_thread(MAIN, move |rt| {
         for packet in packets {
-            let buffer = packet.and_then(|bytes| {
-                let mut b = rt.cache().alloc_own()?;
-                if !b.append_bytes(&bytes, rt.cache()) {
-                    rt.cache().free(b);
-                    return None;
-                }
-                Some(b)
-            });
-            let Some(mut b) = buffer else {
-                counts.no_buffer.fetch_add(1, Ordering::Relaxed);
+            let buffer = lookup.and_then(|lookup| Some((lookup, alloc(rt.cache())?)));
+            let Some((lookup, mut b)) = buffer else {
+                done(false);
                 continue;
             };
+            if !b.append_bytes(&packet, rt.cache()) {
+                rt.cache().free(b);
+                done(false);
+                continue;
+            }
             b.mark_l3();
-            (b.rx_if, b.tx_if, b.flow_hash) = (0, table, 0);
-            let marks = Flags::LOCAL.union(Flags::TABLE);
-            b.flags.insert(marks.union(Flags::IP4_CSUM_OK).union(Flags::L4_CSUM_OK));
-            counts.sent.fetch_add(1, Ordering::Relaxed);
+            (b.rx_if, b.tx_if, b.flow_hash) = (0, table.0, 0);
+            let checked = Flags::IP4_CSUM_OK.union(Flags::L4_CSUM_OK);
+            b.flags.insert(Flags::LOCAL.union(Flags::TABLE).union(checked));
+            done(true);
             rt.inject(lookup, b);
         }
     });
 }
 
-/// True if a route leads to the destination. A neighbour that doesn't answer isn't known of.
+/// True if a route leads to the destination. A neighbour that doesn't answer isn't detected.
 fn leads_somewhere(world: &World, ends: &Ends) -> bool {
-    match ends.to.ip() {
-        IpAddr::V4(to) => leads::<wire::Ip4>(world, ends.table, to),
-        IpAddr::V6(to) => leads::<wire::Ip6>(world, ends.table, to),
-    }
+    let adj = match ends.to.ip() {
+        IpAddr::V4(to) => first_adjacency::<Ip4>(world, ends.table, to),
+        IpAddr::V6(to) => first_adjacency::<Ip6>(world, ends.table, to),
+    };
+    adj.is_some_and(|info| {
+        let kind = info.adj.kind;
+        matches!(kind, AdjKind::Receive | AdjKind::Glean) || kind.forwards()
+    })
 }
 
-fn leads<F: Ip>(world: &World, mut table: TableIndex, to: <F as Family>::Addr) -> bool {
+/// The first of the adjacencies by which packets to a destination leave, behind routes that lead to
+/// other tables. `None` without a route.
+pub fn first_adjacency<F: Net>(
+    world: &World,
+    mut table: TableIndex,
+    to: <F as Family>::Addr,
+) -> Option<AdjInfo> {
     let (fib, adjacencies) = (world.get::<Fib<F>>(), world.get::<Adjacencies>());
+    // Routes of tables may lead round in a circle.
     for _ in 0..TABLES {
-        let route = fib.covering(table, to);
-        let Some(adj) = route.and_then(|route| Some(route.sources.first()?.adj)) else {
-            return false;
-        };
-        let Some(first) = adjacencies.members(adj).into_iter().next() else { return false };
-        match first.adj.kind {
-            AdjKind::Lookup => table = TableIndex(first.adj.table),
-            AdjKind::Receive | AdjKind::Glean => return true,
-            kind => return kind.forwards(),
+        let route = fib.covering(table, to)?;
+        let info = adjacencies.members(route.sources.first()?.adj).into_iter().next()?;
+        match info.adj.kind {
+            AdjKind::Lookup => table = TableIndex(info.adj.table),
+            _ => return Some(info),
         }
     }
-    false
+    None
 }

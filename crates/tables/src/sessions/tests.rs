@@ -354,3 +354,26 @@ fn an_expired_session_may_stay() {
     assert_eq!(table.expire(95, &mut 9).map(|(key, ())| key.number), Some(1));
     assert!(table.is_empty());
 }
+
+/// Lists that are added later begin empty, and leave the sessions of others where they are.
+#[suite::test]
+fn lists_are_added_beside_full_ones() {
+    let mut table = Sessions::<Key, (), 2>::new(1, u32::MAX, 1);
+    let mut all = Vec::new();
+    for number in 0..100 {
+        let at = table.insert_untimed(Key { number, alike: 0 }, ()).expect("room");
+        (0..2).for_each(|set| table.renew(at, AgeList::new(set, number)));
+        table.add_list();
+        all.push(at);
+    }
+    let of = |table: &Sessions<Key, (), 2>, set, list| -> Vec<u32> {
+        table.iter(AgeList::new(set, list)).map(|(at, ..)| at).collect()
+    };
+    for (list, at) in (0..).zip(&all) {
+        assert_eq!([0, 1].map(|set| of(&table, set, list)), [[*at], [*at]], "list {list}");
+    }
+    assert_eq!((table.lists(), table.oldest(AgeList::new(1, 100))), (101, None));
+    all.iter().for_each(|at| table.renew(*at, AgeList::new(0, 100)));
+    assert_eq!((of(&table, 0, 100), of(&table, 0, 7)), (all.clone(), vec![]));
+    assert_eq!(of(&table, 1, 7), [all[7]], "in the other set it stays");
+}

@@ -9,10 +9,12 @@ pub use sessions::{Row, closed};
 
 use crate::map::{Map, Maps, Range, overlap};
 use crate::settings::{Det, MAPS, Settings, role};
-use cli::{Error, Result, retval};
+use cli::{Result, retval};
 use exposed::Exposed;
 use graph::{Deleted, Shared, SwIfIndex, World};
+use nat::error;
 use nat::key::End;
+use nat::roles::by_interface;
 use nat::timeouts::Timeouts;
 use net::{Addresses, DeletedTable, Fib, IfEvent, Interfaces, Source, Sources, TableIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,11 +85,6 @@ impl Shared for Control {
             self.change(world, |_| {});
         }
     }
-}
-
-/// An error with its number.
-fn error(retval: cli::retval::Retval, why: impl Into<String>) -> Error {
-    Error::failed(why).retval(retval)
 }
 
 /// The source of this feature's routes and tables.
@@ -267,17 +264,12 @@ impl State {
         let mut tables: Vec<_> = outsides.iter().map(|sw_if| table_of(world, *sw_if)).collect();
         tables.sort_unstable();
         tables.dedup();
-        let last = self.roles.keys().next_back().map_or(0, |sw_if| sw_if.at() + 1);
-        let mut roles = vec![0; last];
-        for (sw_if, bits) in &self.roles {
-            roles[sw_if.at()] = *bits;
-        }
         let outside = self.enabled.unwrap_or_default().outside;
         world.get::<Det>().publish(Settings {
             enabled: self.enabled.is_some(),
             timeouts: self.timeouts,
             maps: Maps::new(self.maps.iter().copied()),
-            roles,
+            roles: by_interface(&self.roles),
             outside: fib.find_table(outside).map_or(TableIndex::DEFAULT.0, |index| index.0),
             outsides: tables,
             threads: world.threads() as u16,

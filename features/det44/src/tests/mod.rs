@@ -9,10 +9,9 @@ mod workers;
 
 use crate::PLUGIN;
 use crate::settings::{IN2OUT, OUT2IN};
-use ::nat::drive::{Seen, seen};
+use ::nat::drive::{ETHERNET, PUBLIC, addr, end, is_dropped, one, packet, seen};
 use graph::Plugin;
-use net::drive::{Rig, peer_mac, port_mac};
-use net::{Neighbor, Neighbors};
+use net::drive::Rig;
 use std::net::Ipv4Addr;
 use testkit::pkt::{self, Packet};
 use wire::{Header, IpHeader, IpProtocol, Ipv4Header, TcpFlags};
@@ -29,10 +28,6 @@ pub static PLUGINS: &[&Plugin] = &[
     &PLUGIN,
 ];
 
-/// Bytes of an Ethernet header.
-const ETHERNET: usize = 14;
-/// The address of users in most tests.
-const PUBLIC: &str = "192.0.2.7";
 /// Ports of a user of it.
 const PORTS: u32 = 64_512 / 256;
 
@@ -52,18 +47,7 @@ fn router() -> Rig {
 
 /// The same without NAT.
 fn bare(ports: usize) -> Rig {
-    let mut rig = Rig::new(PLUGINS, ports);
-    rig.networks();
-    let world = rig.world();
-    for (i, port) in rig.ports.iter().enumerate() {
-        for host in 3..90 {
-            let host = Ipv4Addr::new(10, 0, i as u8, host);
-            let peer = Neighbor::new(*port, host.into(), peer_mac(i));
-            let peer = Neighbor { is_static: true, ..peer };
-            world.get::<Neighbors>().set(&world, peer).expect("set");
-        }
-    }
-    rig
+    ::nat::drive::bare(PLUGINS, ports)
 }
 
 /// The port of a user that its own port gets when it is free.
@@ -71,40 +55,9 @@ fn port_of(host: u8, own: u16) -> u16 {
     (1024 + PORTS * u32::from(host) + u32::from(own) % PORTS) as u16
 }
 
-/// A packet that comes in by a port, without its upper layer.
-fn packet(port: usize, from: &str, to: &str) -> Packet {
-    pkt::ether(peer_mac(port), port_mac(port)).ip4(from, to)
-}
-
 /// A segment.
 fn tcp(packet: Packet, ports: (u16, u16), flags: TcpFlags) -> Packet {
     packet.tcp(ports.0, ports.1).segment(flags, 1, 1)
-}
-
-/// Sends a packet; returns the packets that have left.
-fn sent(rig: &mut Rig, port: usize, packet: &Packet) -> Vec<Seen> {
-    rig.pass(port, &packet.build()).iter().map(seen).collect()
-}
-
-/// Sends a packet; returns what has left, if it is one packet.
-#[track_caller]
-fn one(rig: &mut Rig, port: usize, packet: &Packet) -> Seen {
-    let all = sent(rig, port, packet);
-    assert_eq!(all.len(), 1, "{all:?}");
-    all[0]
-}
-
-/// True if a packet leaves nowhere.
-fn is_dropped(rig: &mut Rig, port: usize, packet: &Packet) -> bool {
-    sent(rig, port, packet).is_empty()
-}
-
-fn addr(text: &str) -> Ipv4Addr {
-    text.parse().expect("an address")
-}
-
-fn end(text: &str, port: u16) -> (Ipv4Addr, u16) {
-    (addr(text), port)
 }
 
 /// Number of sessions.

@@ -41,9 +41,9 @@ fn outer_fragments_are_reassembled() {
     };
     let sent = rig.pass_all(0, &[part(256, inner.len()), part(0, 256)]);
     assert_eq!(sent.len(), 1, "{sent:?}");
-    let seen = left(&sent[0]).seen;
-    assert_eq!((seen.port, seen.from.0, seen.to), (1, addr(PUBLIC), end(HOST, 53)));
-    assert_eq!(sent[0].1.len(), ETHERNET + inner.len());
+    let port = left(&sent[0]).seen.from.1;
+    let expected = pkt::ether(port_mac(1), peer_mac(1)).ip4(PUBLIC, HOST).ttl(63);
+    assert_eq!(sent, [(1, expected.udp(port, 53).payload_len(500).build())]);
 }
 
 /// Datagrams of the world in fragments reach the user whole, or in fragments of IPv6.
@@ -62,10 +62,14 @@ fn fragments_of_the_world_are_reassembled() {
     assert_eq!(sent.len(), 1);
     let seen = left(&sent[0]);
     assert_eq!((seen.tunnel, seen.seen.to), (Some((addr6(AFTR), addr6(B4))), end(USER, 5000)));
+    let expected = pkt::ip4(HOST, USER).udp(53, 5000).payload_len(1400).build();
+    assert_eq!(sent[0].1[ETHERNET + IP6 + 20..], expected[20..]);
     rig.cli("set interface mtu packet 1300 p0");
     let sent = rig.pass_all(1, &parts);
     assert_eq!(sent.len(), 2);
     assert!(
         sent.iter().all(|(_, frame)| frame.len() <= ETHERNET + 1300 && frame[ETHERNET + 6] == 44)
     );
+    let parts = [0, 1].map(|at: usize| &sent[at].1[ETHERNET + IP6 + 8..]);
+    assert_eq!(parts.concat()[20..], expected[20..]);
 }

@@ -57,6 +57,42 @@ fn bytes_of_the_tunnel() {
     assert_eq!(sent[0].1, expected.build());
 }
 
+/// Congestion that the tunnel's path has marked reaches the receiver (RFC 6040 4.2).
+#[suite::test]
+fn congestion_marks_of_the_tunnel() {
+    const NOT: u8 = 0;
+    const ECT1: u8 = 1;
+    const ECT0: u8 = 2;
+    const CE: u8 = 3;
+    let mut rig = with_pool();
+    for (inner, outer, expected) in [
+        (NOT, NOT, Some(NOT)),
+        (NOT, ECT0, Some(NOT)),
+        (NOT, CE, None),
+        (ECT0, NOT, Some(ECT0)),
+        (ECT0, ECT1, Some(ECT1)),
+        (ECT0, CE, Some(CE)),
+        (ECT1, ECT0, Some(ECT1)),
+        (ECT1, CE, Some(CE)),
+        (CE, NOT, Some(CE)),
+        (CE, ECT1, Some(CE)),
+    ] {
+        let tunnel = pkt::ether(peer_mac(0), port_mac(0)).ip6(B4, AFTR).tos(0xb8 | outer);
+        let ask = tunnel.ip4(USER, HOST).tos(0x48 | inner).udp(5000, 53).payload("question");
+        let sent = rig.pass(0, &ask.build());
+        let expected: Vec<_> = expected
+            .map(|mark| {
+                let port = left(&sent[0]).seen.from.1;
+                let out = pkt::ether(port_mac(1), peer_mac(1)).ip4(PUBLIC, HOST).ttl(63);
+                (1, out.tos(0x48 | mark).udp(port, 53).payload("question").build())
+            })
+            .into_iter()
+            .collect();
+        assert_eq!(sent, expected, "{inner} in {outer}");
+    }
+    assert_eq!(rig.count("dslite-in2out", "malformed packet inside"), 1);
+}
+
 /// Users of different B4s have one address, and one session serves all hosts of the world.
 #[suite::test]
 fn users_with_one_address_are_told_apart() {

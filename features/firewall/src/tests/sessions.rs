@@ -207,4 +207,7 @@ fn records_name_what_happened() {
     ];
     assert_eq!(seen, wanted);
     assert_eq!(json["lost"], 0);
+    // A record is shown at once, also while the process that takes records rests.
+    rig.pass(0, &syn.build());
+    assert_eq!(rig.cli("show firewall log").lines().count(), 4);
 }

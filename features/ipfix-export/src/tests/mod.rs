@@ -6,7 +6,9 @@ use crate::api::{
 };
 use crate::stream::{FIRST_ID, Limits, Now, Refused, Stream, WAIT};
 use crate::template::iana;
-use crate::{DEFAULT, Element, Ipfix, PERIOD, PLUGIN, Reports, SourceId, StreamName, Template};
+use crate::{
+    DEFAULT, Drained, Element, Ipfix, PERIOD, PLUGIN, Reports, SourceId, StreamName, Template,
+};
 use graph::{Plugin, Sleep};
 use net::drive::{Recorded, Rig};
 use proptest::prelude::*;
@@ -207,6 +209,46 @@ fn messages_leave_as_datagrams() {
     assert!(streams.contains("template 257 long"), "{streams}");
 }
 
+/// A message that is full leaves at once, and not with the next templates.
+#[suite::test]
+fn full_messages_leave_at_once() {
+    let mut rig = router();
+    // A record of the long template fills a message.
+    let mtu = 28 + crate::stream::HEADER + crate::stream::SET + LONG.record_len();
+    rig.cli(&EXPORTER.replace("interval 10", &format!("interval 3600 path-mtu {mtu}")));
+    let (id, world) = (open(&rig), rig.world());
+    record(&rig, id, 80);
+    rig.cli("ipfix flush");
+    assert_eq!(sent(&mut rig).len(), 3);
+    let bytes: Vec<u8> = (0..36).collect();
+    world.get::<Ipfix>().record(&world, id, 1, &bytes);
+    rig.seconds(1);
+    let messages = sent(&mut rig);
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0][20..], bytes);
+}
+
+/// A shorter template interval holds from now on.
+#[suite::test]
+fn a_shorter_template_interval_holds_at_once() {
+    let mut rig = router();
+    rig.cli(&EXPORTER.replace("interval 10", "interval 3600"));
+    let id = open(&rig);
+    record(&rig, id, 80);
+    rig.cli("ipfix flush");
+    assert_eq!(sent(&mut rig).len(), 3);
+    rig.cli(&EXPORTER.replace("interval 10", "interval 5"));
+    assert!(sent(&mut rig).is_empty());
+    rig.seconds(6);
+    let messages = sent(&mut rig);
+    assert!(messages.iter().all(|message| message[16..18] == [0, 2]));
+    assert_eq!(messages.len(), 2);
+    // The sequence of the collector goes on.
+    record(&rig, id, 81);
+    rig.cli("ipfix flush");
+    assert_eq!(sent(&mut rig)[0][8..12], [0, 0, 0, 1]);
+}
+
 #[suite::test]
 fn losses_are_counted_by_their_reason() {
     let mut rig = router();
@@ -224,6 +266,8 @@ fn losses_are_counted_by_their_reason() {
     let text = shown(&mut rig);
     assert!(text.contains("records 1, lost: no collector 1, too long 1, malformed 1"), "{text}");
     assert!(text.contains("datagrams 0, not sent: unreachable 3, no buffer 0"), "{text}");
+    assert_eq!(world.stats.simple("/ipfix/records/too-long").sum(DEFAULT as usize), 1);
+    assert_eq!(world.stats.simple("/ipfix/datagrams/unreachable").sum(DEFAULT as usize), 3);
 }
 
 #[suite::test]
@@ -246,12 +290,39 @@ fn another_collector_gets_templates_and_a_new_sequence() {
     assert_eq!(rig.cli("show ipfix streams"), "");
 }
 
+/// Templates for an exporter that is deleted go with it: another one with its number has none.
+#[suite::test]
+fn templates_go_with_their_exporter() {
+    let mut rig = router();
+    let add = "ipfix exporter add collector 10.0.1.2 src 10.0.0.1";
+    rig.cli(add);
+    let (world, ipfix) = (rig.world(), rig.world().get::<Ipfix>());
+    let id = ipfix.open((1, NAME), &[SHORT]).expect("opened");
+    rig.cli("ipfix exporter del collector 10.0.1.2");
+    rig.cli(add);
+    ipfix.record(&world, id, 0, &[17, 0, 80]);
+    ipfix.close(&world, id);
+    rig.cli("ipfix flush");
+    assert!(sent(&mut rig).is_empty());
+    let text = rig.cli("show ipfix exporters");
+    assert!(text.contains("exporter 1: collector 10.0.1.2 src 10.0.0.1\n  records 0,"), "{text}");
+    assert!(rig.cli("show ipfix streams").is_empty());
+}
+
 #[suite::test]
 fn a_collector_goes_with_its_table() {
     let mut rig = router();
     rig.cli("ip table add 7");
     rig.cli(&format!("{EXPORTER} fib-id 7"));
+    let id = open(&rig);
+    (0..3).for_each(|port| record(&rig, id, port));
     rig.cli("ip table del 7");
+    // The records that waited are lost; another collector gets none of them.
+    assert!(rig.cli("show ipfix exporters").contains("records 3, lost: no collector 3,"));
+    rig.cli(EXPORTER);
+    rig.cli("ipfix flush");
+    assert!(sent(&mut rig).iter().all(|message| message[16..18] == [0, 2]));
+    rig.cli("set ipfix exporter off");
     assert!(rig.cli("show ipfix exporters").contains("no collector\n"));
     for line in ["fib-id 9", "path-mtu 67", "path-mtu 1451", "port 0", "template-interval 0"] {
         rig.refused(&format!("set ipfix exporter collector 10.0.1.2 src 10.0.0.1 {line}"));
@@ -317,13 +388,17 @@ fn a_full_ring_loses_and_counts() {
     (0..6).for_each(|i| a.post(i));
     b.post(10);
     let mut taken = Vec::new();
-    assert!(reports.drain(4, |report| taken.push(report)));
-    assert_eq!((taken, reports.lost()), (vec![0, 1, 2, 3, 10], 2));
-    assert!(!reports.drain(4, |_| panic!("empty")));
+    // Equally many of each ring.
+    let drained = |some, more| Drained { some, more };
+    assert_eq!(reports.drain(4, |report| taken.push(report)), drained(true, true));
+    assert_eq!(taken, [0, 1, 10]);
+    assert_eq!(reports.drain(4, |report| taken.push(report)), drained(true, true));
+    assert_eq!((taken, reports.lost()), (vec![0, 1, 10, 2, 3], 2));
+    assert_eq!(reports.drain(4, |_| panic!("empty")), drained(false, false));
     // The process reads until nothing comes any more.
-    assert_eq!(reports.sleep(7, true, true), Sleep::Until(7));
-    assert_eq!(reports.sleep(7, false, true), Sleep::Until(7 + PERIOD));
-    assert_eq!(reports.sleep(7, false, false), Sleep::Event);
+    assert_eq!(reports.sleep(7, drained(true, true)), Sleep::Until(7));
+    assert_eq!(reports.sleep(7, drained(true, false)), Sleep::Until(7 + PERIOD));
+    assert_eq!(reports.sleep(7, drained(false, false)), Sleep::Event);
     a.post(1);
-    assert_eq!(reports.sleep(7, false, false), Sleep::Until(7));
+    assert_eq!(reports.sleep(7, drained(false, false)), Sleep::Until(7));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Logs of translation: who had which address and port when, for operators that have to tell
-//! (RFC 6888 4). All kinds of translation share them.
+//! Logs of translation: which user had which address and port at which time, for operators that
+//! have to report it (RFC 6888 4). All kinds of translation share them.
 //!
 //! A kind makes a [`Logger`] for each thread, in the state that has the thread's sessions, and
 //! posts an [`Event`] where something begins, ends or is refused:
@@ -9,9 +9,9 @@
 //! self.logger.post(|| Event::Session44(Change::Created, session));
 //! ```
 //!
-//! The event is made only if somebody wants it. The thread writes it into a ring and does nothing
-//! else, but for waking the process `nat-log` of the control thread after a quiet time; where the
-//! ring is full, the event is lost and counted. The process reads the rings, and makes of events
+//! The event is made only if a log is on. The thread writes it into a ring and wakes the process
+//! `nat-log` of the control thread after a quiet time; it does nothing else. Where the ring is full,
+//! the event is lost and counted. The process reads the rings, and makes of events
 //!
 //! - records of IPFIX, if [`Log::set_ipfix`] has switched them on (`ipfix`);
 //! - messages of syslog, if `set syslog sender` has set a collector and its filter lets severity
@@ -26,9 +26,9 @@ mod tests;
 
 use crate::key::End;
 use cli::{Matches, Result};
-use graph::{Clock, Process, Shared, Signal, Sleep, StateDef, Wake, World};
+use graph::{Clock, Process, Shared, Sleep, StateDef, Wake, World};
 pub use ipfix_export::StreamName;
-use ipfix_export::{Ipfix, Reporter, Reports, SourceId};
+use ipfix_export::{Drained, Ipfix, Reporter, Reports, SourceId};
 use net::{Fib, TableIndex};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -40,9 +40,9 @@ use wire::{Ip4, Ip6, IpProtocol};
 
 /// Events of a thread that wait at most.
 const WAITING: usize = 8192;
-/// Events of a ring that are read in one turn of the control thread.
+/// Events that are read in one turn of the control thread.
 const AT_ONCE: usize = 1024;
-/// Nanoseconds between two events that tell the same lack.
+/// Nanoseconds between two events about the same lack.
 const AGAIN: u64 = 1_000_000_000;
 /// The observation domain and the source port, if no others are set.
 pub const DOMAIN: u32 = 1;
@@ -88,7 +88,7 @@ pub enum Subscriber {
 /// A port that the world sees of a user, for any remote host: NAT44-EI, DS-Lite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortMapping {
-    /// Whose it is.
+    /// The user's network.
     pub subscriber: Subscriber,
     /// The number that the kind has given to the user (SSUBIX).
     pub index: u32,
@@ -113,7 +113,7 @@ pub struct Binding64 {
     pub outside: End,
 }
 
-/// A lack, of which at most one event a second is told.
+/// A lack. At most one event a second is logged of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lack {
     /// No address or port is left in the pool of this number.
@@ -198,7 +198,7 @@ impl Logger {
         self.log.is_on()
     }
 
-    /// Posts an event, which is made only if it is wanted.
+    /// Posts an event. It is made only if a log is on.
     #[inline(always)]
     pub fn post(&mut self, event: impl FnOnce() -> Event) {
         if self.is_on() {
@@ -211,7 +211,7 @@ impl Logger {
         self.ring.post(Report { at: self.clock.now(), event });
     }
 
-    /// Tells a lack, if this thread hasn't told the same for a second.
+    /// Posts a lack, if this thread hasn't posted the same for a second.
     #[cold]
     pub fn lack(&mut self, lack: Lack) {
         // Syslog has no message for it.
@@ -238,6 +238,20 @@ struct Export {
     source: SourceId,
     /// The template that VPP doesn't have, declared when it is used first.
     of_users: Option<SourceId>,
+    /// The latest event of each kind of lack, by pool. Pools are as few as kinds of translation.
+    lacks: HashMap<(usize, u32), u64>,
+}
+
+impl Export {
+    /// True for a lack that no thread has reported within a second.
+    fn is_news(&mut self, lack: Lack, at: u64) -> bool {
+        let last = self.lacks.get(&(lack.kind(), lack.pool()));
+        let is_news = last.is_none_or(|last| at.saturating_sub(*last) >= AGAIN);
+        if is_news {
+            self.lacks.insert((lack.kind(), lack.pool()), at);
+        }
+        is_news
+    }
 }
 
 /// The logs of all kinds and threads.
@@ -246,25 +260,19 @@ pub struct Log {
     syslog: Arc<Syslog>,
     reports: Reports<Report>,
     export: Mutex<Option<Export>>,
-    /// When each kind of lack was told last, by pool.
-    lacks: Mutex<HashMap<(usize, u32), u64>>,
     compose: OnceLock<Compose>,
-    signal: Signal,
     is_started: AtomicBool,
     events: AtomicU64,
 }
 
 impl Shared for Log {
     fn make(world: &World) -> Self {
-        let signal = world.processes.signal();
         Self {
             exports: AtomicBool::new(false),
             syslog: world.get(),
-            reports: Reports::new(WAITING, signal.clone()),
+            reports: Reports::new(WAITING, world.processes.signal()),
             export: Mutex::default(),
-            lacks: Mutex::default(),
             compose: OnceLock::new(),
-            signal,
             is_started: AtomicBool::new(false),
             events: AtomicU64::new(0),
         }
@@ -298,8 +306,7 @@ pub fn start(world: &World) {
         return;
     }
     world.get::<Ipfix>().before_flush(|world| world.get::<Log>().take_all(world));
-    let signal = log.signal.clone();
-    world.processes.spawn(Box::new(LogProcess(log)), &signal);
+    world.processes.spawn(Box::new(LogProcess(log.clone())), log.reports.signal());
 }
 
 impl Log {
@@ -320,14 +327,13 @@ impl Log {
         }
         let opened = stream.map(|stream| -> Result<Export> {
             let source = ipfix.open((ipfix_export::DEFAULT, stream), &ipfix::TEMPLATES)?;
-            Ok(Export { stream, source, of_users: None })
+            Ok(Export { stream, source, of_users: None, lacks: HashMap::new() })
         });
         let old = std::mem::replace(&mut *export, opened.transpose()?);
         self.exports.store(export.is_some(), Ordering::Relaxed);
         if let Some(old) = old {
             old.of_users.into_iter().chain([old.source]).for_each(|id| ipfix.close(world, id));
         }
-        self.lacks.lock().expect("no panic inside").clear();
         world.note_config_change();
         Ok(())
     }
@@ -360,22 +366,22 @@ impl Log {
         let _ = self.compose.set(compose);
     }
 
-    /// Reads all events that wait.
+    /// Reads all events that wait: a ringful of each thread at most, since threads may go on
+    /// writing.
     fn take_all(&self, world: &World) {
-        // Threads may go on writing meanwhile.
-        (0..WAITING / AT_ONCE).all(|_| self.take(world).0);
+        self.take(world, usize::MAX);
     }
 
-    /// Reads events that wait. Returns whether there may be more, and whether there were some.
-    fn take(&self, world: &World) -> (bool, bool) {
+    /// Reads events that wait, about so many.
+    fn take(&self, world: &World, most: usize) -> Drained {
         let (now, today) = (world.clock.now(), SystemTime::now());
         let mut events = Vec::new();
-        let is_more = self.reports.drain(AT_ONCE, |Report { at, event }| {
+        let drained = self.reports.drain(most, |Report { at, event }| {
             let ago = Duration::from_nanos(now.saturating_sub(at));
             events.push((today.checked_sub(ago).unwrap_or(today), at, event));
         });
         if events.is_empty() {
-            return (is_more, false);
+            return drained;
         }
         self.events.fetch_add(events.len() as u64, Ordering::Relaxed);
         let mut names = Names { world, log: self, vrfs: HashMap::new() };
@@ -385,7 +391,7 @@ impl Log {
             let messages: Vec<_> = events.iter().filter_map(message).collect();
             self.syslog.send_all(world, &messages);
         }
-        (is_more, true)
+        drained
     }
 
     fn export_all(&self, names: &mut Names<'_>, events: &[(SystemTime, u64, Event)]) {
@@ -394,7 +400,7 @@ impl Log {
         let (world, ipfix) = (names.world, names.world.get::<Ipfix>());
         for (at, clock, event) in events {
             if let Event::Lack(lack) = event
-                && !self.is_news(*lack, *clock)
+                && !export.is_news(*lack, *clock)
             {
                 continue;
             }
@@ -411,18 +417,6 @@ impl Log {
                 ipfix.record(world, source, 0, &record);
             }
         }
-    }
-
-    /// True for a lack that no thread has told within a second. Pools are few: their number is
-    /// bounded by that of kinds of translation.
-    fn is_news(&self, lack: Lack, at: u64) -> bool {
-        let mut lacks = self.lacks.lock().expect("no panic inside");
-        let last = lacks.get(&(lack.kind(), lack.pool()));
-        let is_news = last.is_none_or(|last| at.saturating_sub(*last) >= AGAIN);
-        if is_news {
-            lacks.insert((lack.kind(), lack.pool()), at);
-        }
-        is_news
     }
 }
 
@@ -460,7 +454,7 @@ impl Process for LogProcess {
     }
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
-        let (is_more, took_some) = self.0.take(world);
-        self.0.reports.sleep(world.clock.now(), is_more, took_some)
+        let drained = self.0.take(world, AT_ONCE);
+        self.0.reports.sleep(world.clock.now(), drained)
     }
 }

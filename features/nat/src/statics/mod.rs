@@ -4,14 +4,17 @@
 
 mod text;
 
-pub use text::{mapping_line, mapping_text, mapping_value, read_host, read_identity, read_twice};
+pub use text::{mapping_text, mapping_value, read_host, read_identity, read_twice, write_mappings};
 
+use crate::error;
 use crate::key::End;
 use crate::mapping::{Mappings, Twice};
-use graph::SwIfIndex;
+use cli::{Result, retval};
+use graph::{SwIfIndex, World};
+use net::{Addresses, Interfaces};
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
-use wire::IpProtocol;
+use wire::{Ip4, IpProtocol};
 
 /// The address that the world knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,6 +109,26 @@ impl StaticMapping {
         self.locals.iter().map(of).collect()
     }
 
+    /// Takes the present first address of the mapping's interface, if it is one by that.
+    ///
+    /// # Errors
+    /// No such interface (−2).
+    pub fn resolve(&mut self, world: &World) -> Result<()> {
+        if let External::Interface(sw_if) = self.external {
+            world.get::<Interfaces>().check(sw_if)?;
+            let own = world.get::<Addresses<Ip4>>().own(sw_if);
+            self.resolved = own.first().map(|own| own.addr());
+        }
+        Ok(())
+    }
+
+    /// The mapping with the present address of its interface, if it is one by that.
+    fn with_address(&self) -> Option<Self> {
+        let addr = self.address().filter(|_| matches!(self.external, External::Interface(_)))?;
+        let external = External::Address(addr);
+        Some(Self { external, locals: self.hosts(), ..self.clone() })
+    }
+
     /// The key that it is found by: no two mappings have the same.
     pub fn external_key(&self) -> (Ipv4Addr, Option<SwIfIndex>, u16, u8) {
         let (addr, sw_if) = self.external.parts();
@@ -128,6 +151,18 @@ impl Statics {
     /// All, by number.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &StaticMapping)> {
         self.all.iter().map(|(number, mapping)| (*number, mapping))
+    }
+
+    /// The numbers of all.
+    pub fn numbers_of_all(&self) -> Vec<u32> {
+        self.all.keys().copied().collect()
+    }
+
+    /// The mappings of a kind. One by the address of an interface is there twice: as it was
+    /// configured, and with the address that the interface has now.
+    pub fn shown(&self, kind: MappingKind) -> Vec<StaticMapping> {
+        let all = self.all.values().filter(|mapping| mapping.kind == kind);
+        all.flat_map(|mapping| [Some(mapping.clone()), mapping.with_address()]).flatten().collect()
     }
 
     /// A mapping.
@@ -182,9 +217,39 @@ impl Statics {
     }
 
     /// True if a host has a mapping that is for its own packets too.
-    pub fn has_local(&self, mapping: &StaticMapping) -> bool {
+    fn has_local(&self, mapping: &StaticMapping) -> bool {
         let key = |of: &LocalHost| (of.end, mapping.protocol.0, of.vrf);
         mapping.locals.first().is_some_and(|of| self.by_local.contains_key(&key(of)))
+    }
+
+    /// Checks that a mapping has ends of its own; with `local`, that inside too.
+    ///
+    /// # Errors
+    /// One of its ends has a mapping (−81).
+    pub fn check_free(&self, mapping: &StaticMapping, local: bool) -> Result<()> {
+        let exists = |what: &str| {
+            error(retval::VALUE_EXIST, format!("the {what} end has a mapping already"))
+        };
+        let vrf = |of: &StaticMapping| of.locals.first().map(|local| local.vrf);
+        let clashes = |number: &u32| {
+            // One address may pass as it is for users of several tables.
+            let identities = |there: &StaticMapping| {
+                [mapping.kind, there.kind] == [MappingKind::Identity; 2]
+                    && vrf(there) != vrf(mapping)
+            };
+            !self.get(*number).is_some_and(identities)
+        };
+        if self.numbers(mapping).iter().any(clashes) {
+            return Err(exists("external"));
+        }
+        if local && self.has_local(mapping) { Err(exists("local")) } else { Ok(()) }
+    }
+
+    /// The mappings by the address of an interface that have another address than this one.
+    pub fn unresolved(&self, sw_if: SwIfIndex, addr: Option<Ipv4Addr>) -> Vec<u32> {
+        let mut numbers = self.of_interface(sw_if);
+        numbers.retain(|number| self.get(*number).is_some_and(|of| of.resolved != addr));
+        numbers
     }
 
     /// The mappings by the address of an interface.

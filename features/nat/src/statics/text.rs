@@ -5,7 +5,7 @@ use super::{External, LocalHost, MappingKind, StaticMapping};
 use crate::key::{End, protocol_name, read_protocol};
 use crate::mapping::Twice;
 use cli::{Error, Matches, Result, quote};
-use graph::World;
+use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
 use net::args::given_interface;
 use serde_json::{Value, json};
@@ -101,9 +101,24 @@ fn protocol(of: IpProtocol) -> &'static str {
     }
 }
 
+/// Writes the lines of the mappings of these numbers, of the kind that begins its commands with
+/// these words; `get` returns a mapping, unless it was removed.
+pub fn write_mappings(
+    config: &mut RunningConfig,
+    words: &'static str,
+    numbers: Vec<u32>,
+    get: fn(&World, u32) -> Option<StaticMapping>,
+) {
+    config.list(Phase::FEATURES, numbers, move |world, number, lines| {
+        if let Some(mapping) = get(world, number) {
+            lines.until(mapping_line(world, words, &mapping), "del");
+        }
+    });
+}
+
 /// The command that makes a mapping, and with `del` removes it, of the kind that begins its
 /// commands with these words.
-pub fn mapping_line(world: &World, words: &str, mapping: &StaticMapping) -> String {
+fn mapping_line(world: &World, words: &str, mapping: &StaticMapping) -> String {
     let mut external = match mapping.external {
         External::Address(addr) => addr.to_string(),
         External::Interface(sw_if) => quote(&world.get::<Interfaces>().name(sw_if)),

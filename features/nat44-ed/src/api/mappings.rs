@@ -106,24 +106,9 @@ fn flags_of(mapping: &StaticMapping) -> NatConfigFlags {
         | NatConfigFlags::ADDR_ONLY.when(mapping.is_address_only())
 }
 
-/// Mappings of a kind, one by one: they may change meanwhile.
+/// Mappings of a kind, as clients see them.
 fn of_kind(w: &World, kind: MappingKind) -> Vec<StaticMapping> {
-    control(w).read(|state| {
-        let all = state.statics.iter().map(|(_, mapping)| mapping);
-        all.filter(|mapping| mapping.kind == kind).cloned().collect()
-    })
-}
-
-/// A mapping by the address of an interface is shown twice: as it was set, and with the address
-/// that it has now.
-fn shown(mapping: StaticMapping) -> Vec<StaticMapping> {
-    let External::Interface(_) = mapping.external else { return vec![mapping] };
-    let resolved = mapping.resolved.map(|addr| StaticMapping {
-        external: External::Address(addr),
-        locals: mapping.hosts(),
-        ..mapping.clone()
-    });
-    [Some(mapping), resolved].into_iter().flatten().collect()
+    control(w).read(|state| state.statics.shown(kind))
 }
 
 pub fn statics(w: &World, _: Nat44StaticMappingDump) -> Result<Vec<Nat44StaticMappingDetails>> {
@@ -143,7 +128,7 @@ pub fn statics(w: &World, _: Nat44StaticMappingDump) -> Result<Vec<Nat44StaticMa
             tag: mapping.tag.into(),
         }
     };
-    Ok(of_kind(w, MappingKind::Host).into_iter().flat_map(shown).map(details).collect())
+    Ok(of_kind(w, MappingKind::Host).into_iter().map(details).collect())
 }
 
 pub fn identities(
@@ -163,7 +148,7 @@ pub fn identities(
             tag: mapping.tag.into(),
         }
     };
-    Ok(of_kind(w, MappingKind::Identity).into_iter().flat_map(shown).map(details).collect())
+    Ok(of_kind(w, MappingKind::Identity).into_iter().map(details).collect())
 }
 
 pub fn balanced_all(

@@ -6,7 +6,7 @@ use crate::session::SessionFlags;
 use cli::{Result, retval};
 use graph::{SwIfIndex, World};
 use nat::error;
-use nat::ranges::MOST;
+use nat::ranges::expand;
 use net::{Addresses, Interfaces};
 use std::net::Ipv4Addr;
 use wire::Ip4;
@@ -35,14 +35,8 @@ impl Control {
         vrf: Option<u32>,
         (twice, add): (bool, bool),
     ) -> Result<()> {
-        let (from, to) = (first.to_bits(), last.to_bits());
         self.enabled(world, |state| {
-            if to < from || to - from >= MOST {
-                let why =
-                    format!("expected a range of 1 to {MOST} addresses, not {first} - {last}");
-                return Err(error(retval::INVALID_VALUE, why));
-            }
-            for addr in (from..=to).map(Ipv4Addr::from_bits) {
+            for addr in expand(first, last)? {
                 match add {
                     true => state.add_address(world, Address { addr, vrf, of: None }, twice)?,
                     false => state.remove_address(world, addr, twice)?,
@@ -73,10 +67,26 @@ impl Control {
                 return Err(error(retval::VALUE_EXIST, why));
             }
             state.followed.push((sw_if, twice));
-            state.follow(world, sw_if);
+            state.follow_addresses(world, sw_if);
             Ok(())
         })
     }
+}
+
+/// Ends the sessions that have these addresses of the pools, in one walk.
+pub(super) fn end_sessions_of(world: &World, mut pools: [Vec<Ipv4Addr>; 2]) {
+    if pools.iter().all(Vec::is_empty) {
+        return;
+    }
+    pools.iter_mut().for_each(|addresses| addresses.sort_unstable());
+    let [of_users, of_world] = pools;
+    sessions::purge(world, move |keys, session| {
+        let is_twice = session.flags.contains(SessionFlags::TWICE);
+        let other = SessionFlags::STATIC | SessionFlags::BYPASS;
+        is_twice && of_world.binary_search(&keys[0].to().addr).is_ok()
+            || !session.flags.intersects(other)
+                && of_users.binary_search(&keys[1].to().addr).is_ok()
+    });
 }
 
 impl State {
@@ -105,22 +115,15 @@ impl State {
         if let Some(vrf) = address.vrf {
             self.held.release(vrf);
         }
-        if twice {
-            sessions::purge(world, move |keys, session| {
-                session.flags.contains(SessionFlags::TWICE) && keys[0].to().addr == addr
-            });
-        } else {
+        if !twice {
             self.exposed.conceal((world, source(world)), addr);
-            sessions::purge(world, move |keys, session| {
-                let other = SessionFlags::STATIC | SessionFlags::BYPASS;
-                !session.flags.intersects(other) && keys[1].to().addr == addr
-            });
         }
+        self.gone[usize::from(twice)].push(addr);
         Ok(())
     }
 
     /// Puts the present first address of an interface into the pools and mappings that follow it.
-    pub(super) fn follow(&mut self, world: &World, sw_if: SwIfIndex) {
+    pub(super) fn follow_addresses(&mut self, world: &World, sw_if: SwIfIndex) {
         let first = world.get::<Addresses<Ip4>>().own(sw_if).first().map(|own| own.addr());
         for twice in [false, true] {
             let wanted = first.filter(|_| self.followed.contains(&(sw_if, twice)));

@@ -3,10 +3,9 @@
 
 use super::{Control, State, source};
 use crate::settings::role;
-use cli::{Result, retval};
+use cli::Result;
 use graph::{SwIfIndex, World};
-use nat::error;
-use nat::roles::{Nodes, leads_outside};
+use nat::roles::{Nodes, check_change, leads_outside};
 use net::Interfaces;
 
 /// The nodes of roles.
@@ -28,26 +27,10 @@ impl Control {
     pub fn set_role(&self, world: &World, sw_if: SwIfIndex, bit: u8, add: bool) -> Result<()> {
         self.enabled(world, |state| {
             world.get::<Interfaces>().check(sw_if)?;
-            let name = world.get::<Interfaces>().name(sw_if);
             let old = state.roles.get(&sw_if).copied().unwrap_or(0);
             let other = if bit == role::OUTPUT { !role::OUTPUT } else { role::OUTPUT };
-            match add {
-                true if old & bit != 0 => {
-                    let why = format!("{name} has this role already");
-                    Err(error(retval::VALUE_EXIST, why))
-                }
-                true if old & other != 0 => {
-                    let why = format!(
-                        "{name} is translated either as packets are received or as they leave"
-                    );
-                    Err(error(retval::VALUE_EXIST, why))
-                }
-                false if old & bit == 0 => {
-                    let why = format!("{name} doesn't have this role");
-                    Err(error(retval::NO_SUCH_ENTRY, why))
-                }
-                _ => state.set_roles(world, sw_if, if add { old | bit } else { old & !bit }),
-            }
+            check_change(world, (sw_if, old), (bit, other), add)?;
+            state.set_roles(world, sw_if, if add { old | bit } else { old & !bit })
         })
     }
 }
@@ -68,7 +51,7 @@ impl State {
     }
 
     /// Forgets an interface that is being deleted.
-    pub(super) fn forget_interface(&mut self, world: &World, sw_if: SwIfIndex) {
+    pub(super) fn remove_interface(&mut self, world: &World, sw_if: SwIfIndex) {
         if self.roles.contains_key(&sw_if) {
             let _ = self.set_roles(world, sw_if, 0);
         }

@@ -11,7 +11,6 @@ use graph::{SwIfIndex, World};
 use nat::error;
 use nat::mapping::{Local, Mapping, Twice};
 use nat::statics::{External, LocalHost, MappingKind, StaticMapping};
-use net::{Addresses, Interfaces};
 use std::net::Ipv4Addr;
 use wire::{Ip4, IpProtocol};
 
@@ -143,35 +142,15 @@ impl Control {
 impl State {
     fn add_mapping(&mut self, world: &World, mut mapping: StaticMapping) -> Result<()> {
         check(&mapping)?;
-        let exists = |what: &str| {
-            error(retval::VALUE_EXIST, format!("the {what} end has a mapping already"))
-        };
-        let vrf = mapping.locals.first().map(|local| local.vrf);
-        let clashes = |number: &u32| {
-            let both = mapping.kind == MappingKind::Identity
-                && self.statics.get(*number).is_some_and(|of| of.kind == MappingKind::Identity);
-            let there = self.statics.get(*number).and_then(|of| of.locals.first());
-            // One address may pass as it is for users of several tables.
-            !both || there.map(|local| local.vrf) == vrf
-        };
-        if self.statics.numbers(&mapping).iter().any(clashes) {
-            return Err(exists("external"));
-        }
         let is_host = mapping.kind == MappingKind::Host && !mapping.inward_only;
-        if is_host && self.statics.has_local(&mapping) {
-            return Err(exists("local"));
-        }
+        self.statics.check_free(&mapping, is_host)?;
         if let (MappingKind::Balanced, External::Address(addr)) = (mapping.kind, mapping.external)
             && !mapping.inward_only
             && !self.pools[0].iter().any(|there| there.addr == addr)
         {
             return Err(error(retval::NO_SUCH_ENTRY, format!("{addr} isn't in the pool")));
         }
-        if let External::Interface(sw_if) = mapping.external {
-            world.get::<Interfaces>().check(sw_if)?;
-            let own = world.get::<Addresses<Ip4>>().own(sw_if);
-            mapping.resolved = own.first().map(|own| own.addr());
-        }
+        mapping.resolve(world)?;
         for local in &mapping.locals {
             self.hold_table(world, local.vrf)?;
         }
@@ -239,12 +218,7 @@ impl State {
 
     /// Gives the mappings of an interface its present first address.
     pub(super) fn resolve(&mut self, world: &World, sw_if: SwIfIndex, addr: Option<Ipv4Addr>) {
-        let changed = |number: &u32| {
-            self.statics.get(*number).is_some_and(|mapping| mapping.resolved != addr)
-        };
-        let numbers: Vec<_> =
-            self.statics.of_interface(sw_if).into_iter().filter(changed).collect();
-        for number in numbers {
+        for number in self.statics.unresolved(sw_if, addr) {
             self.withdraw_mapping(world, number);
             self.statics.set_resolved(number, addr);
             self.publish_mapping(world, number);

@@ -114,6 +114,19 @@ pub fn forget_clients(world: &World) {
 }
 
 impl Control {
+    /// Calls `each` for all sessions, on their threads, with the thread's result.
+    pub fn visit<R: Default + Send + 'static>(
+        world: &World,
+        each: impl Fn(&Row, &mut R) + Send + Sync + 'static,
+    ) -> Walk<R> {
+        let clock = world.clock.clone();
+        walk(world, Flows::next, move |flows: &mut Flows, at, result: &mut R| {
+            if let Some(row) = row(flows, at, clock.now()) {
+                each(&row, result);
+            }
+        })
+    }
+
     /// The sessions that `wanted` is true of, by thread.
     pub fn sessions(
         world: &World,
@@ -159,7 +172,7 @@ impl Control {
     /// # Errors
     /// The feature is disabled (−126); no such table (−3).
     pub fn delete_session(&self, world: &World, name: SessionName) -> Result<Walk<u32>> {
-        self.read(|state| state.check())?;
+        self.check()?;
         let fib = world.get::<Fib<Ip4>>().find_table(name.vrf)?.0;
         if let Some(key) = name.key(fib) {
             return Ok(in_parts(world, move |flows: &mut Flows, place, n: &mut u32| {

@@ -11,7 +11,6 @@ use crate::state::Counters;
 use ::nat::log::Log;
 use cli::{Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
-use nat::statics::{mapping_text, mapping_value};
 use net::Interfaces;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -39,25 +38,8 @@ pub fn addresses(w: &World, _: &Matches) -> Result<Output> {
                 out.text(|text| *text += &format!("{title}\n"));
                 return Ok(());
             };
-            let of = address.of.map(|sw_if| w.get::<Interfaces>().name(sw_if));
-            out.text(|text| {
-                let _ = writeln!(text, "{}", address.addr);
-                let _ = match address.vrf {
-                    Some(vrf) => writeln!(text, "  tenant VRF: {vrf}"),
-                    None => writeln!(text, "  tenant VRF independent"),
-                };
-                if let Some(of) = &of {
-                    let _ = writeln!(text, "  of interface {of}");
-                }
-            });
-            out.value(|| {
-                json!({
-                    "address": address.addr.to_string(),
-                    "vrf": address.vrf,
-                    "twice_nat": twice,
-                    "interface": of,
-                })
-            });
+            let address = (address.addr, address.vrf, address.of);
+            ::nat::show::pool_address(out, address, w, Some(twice));
             Ok(())
         },
     ))
@@ -98,30 +80,16 @@ pub fn interfaces(w: &World, _: &Matches) -> Result<Output> {
 
 /// `show nat44 static mappings`.
 pub fn mappings(w: &World, _: &Matches) -> Result<Output> {
-    let numbers: Vec<u32> =
-        control(w).read(|state| state.statics.iter().map(|(number, _)| number).collect());
-    Ok(Output::list(numbers, |w: &World, number: u32, out: &mut Writer| {
-        let mapping = control(w).read(|state| state.statics.get(number).cloned());
-        if let Some(mapping) = mapping {
-            out.text(|text| *text += &mapping_text(w, &mapping));
-            out.value(|| mapping_value(w, &mapping));
-        }
-        Ok(())
+    let numbers = control(w).read(|state| state.statics.numbers_of_all());
+    Ok(::nat::show::mappings(numbers, |w, number| {
+        control(w).read(|state| state.statics.get(number).cloned())
     }))
 }
 
 /// `show nat44 hash tables`.
 pub fn tables(w: &World, _: &Matches) -> Result<Output> {
-    let threads: Vec<_> = w.thread_list().into_iter().map(|thread| thread.name).collect();
-    let rows: Vec<_> = threads.into_iter().enumerate().collect();
-    let table = Table::new().left("Thread").right("Sessions").right("Keys").right("Bytes");
-    Ok(table.list(rows, |w: &World, (at, name): (usize, String), out: &mut Writer| {
-        let n = w.get::<Counters>().total.of_thread(at, 0);
-        // Two keys a session, in lines of eight cells that are filled to three.
-        let bytes = n * (crate::flows::SESSION_BYTES + 2 * 64 / 3);
-        out.row([name.into(), n.into(), (2 * n).into(), bytes.into()]);
-        Ok(())
-    }))
+    let sessions = |w: &World, thread| w.get::<Counters>().total.of_thread(thread, 0);
+    Ok(::nat::show::hash_tables(w, sessions, crate::flows::SESSION_BYTES))
 }
 
 /// `show nat44 vrf tables`.
@@ -146,23 +114,12 @@ pub fn timeouts(w: &World, _: &Matches) -> Result<Output> {
 
 /// `show nat mss-clamping`.
 pub fn mss(w: &World, _: &Matches) -> Result<Output> {
-    let mss = control(w).read(|state| state.mss);
-    let text = mss.map_or("mss-clamping disabled\n".into(), |mss| format!("mss-clamping {mss}\n"));
-    Ok(Output::both(text, json!({ "mss": mss })))
+    Ok(::nat::show::mss(control(w).read(|state| state.mss)))
 }
 
 /// `show nat workers`.
 pub fn workers(w: &World, _: &Matches) -> Result<Output> {
-    let names: Vec<_> = w.thread_list().into_iter().map(|thread| thread.name).collect();
-    let chosen = control(w).workers(w).into_iter().filter(|thread| *thread > 0);
-    let rows: Vec<_> = chosen
-        .map(|thread| (thread, names.get(usize::from(thread)).cloned().unwrap_or_default()))
-        .collect();
-    Ok(Output::list(rows, |_: &World, (thread, name): (u16, String), out: &mut Writer| {
-        out.text(|text| *text += &format!("  {name}\n"));
-        out.value(|| json!({ "thread": thread, "name": name }));
-        Ok(())
-    }))
+    Ok(::nat::show::workers(w, control(w).workers(w)))
 }
 
 /// `show nat logging`.

@@ -6,10 +6,11 @@ use crate::control::{Control, Row};
 use crate::key::{End, Key, protocol_name};
 use crate::session::{INWARD, OUTWARD, SessionFlags, translated};
 use crate::settings::{TICKS, Timeout};
-use cli::{Matches, Output, Result};
+use cli::{Matches, Output, Result, Writer};
 use graph::World;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::iter;
 use std::net::Ipv4Addr;
 use wire::IpProtocol;
 
@@ -161,6 +162,16 @@ fn session_value(row: &Row, thread: usize) -> Value {
     })
 }
 
+/// A part of the list of sessions.
+enum Part {
+    /// The first line.
+    Title,
+    /// A thread, with the number of its sessions.
+    Thread(usize, usize),
+    /// A session of a thread.
+    Session(usize, Row),
+}
+
 /// `show nat44 sessions`.
 pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
     let filters = m.groups("filter").map(|of| Filter::read(&of)).collect::<Result<Vec<_>>>()?;
@@ -169,45 +180,55 @@ pub fn sessions(w: &World, m: &Matches) -> Result<Output> {
     };
     let names: Vec<_> = w.thread_list().into_iter().map(|thread| thread.name).collect();
     Ok(Control::sessions(w, wanted).then(move |threads| {
-        let mut text = "NAT44 ED sessions:\n".to_string();
-        let mut values = Vec::new();
-        for (thread, rows) in threads.iter().enumerate() {
-            let name = names.get(thread).map_or("", |name| name);
-            let n = rows.len();
-            let _ = writeln!(text, "-------- thread {thread} {name}: {n} sessions --------");
-            for row in rows {
-                text += &session_text(row);
-                values.push(session_value(row, thread));
+        let of_thread = |(thread, rows): (usize, Vec<Row>)| {
+            let head = Part::Thread(thread, rows.len());
+            let rows = rows.into_iter().map(move |row| Part::Session(thread, row));
+            iter::once(head).chain(rows)
+        };
+        let parts = threads.into_iter().enumerate().flat_map(of_thread);
+        let parts = iter::once(Part::Title).chain(parts);
+        Ok(Output::list(parts, move |_: &World, part: Part, out: &mut Writer| {
+            match part {
+                Part::Title => out.text(|text| *text += "NAT44 ED sessions:\n"),
+                Part::Thread(thread, n) => out.text(|text| {
+                    let name = names.get(thread).map_or("", |name| name);
+                    let _ =
+                        writeln!(text, "-------- thread {thread} {name}: {n} sessions --------");
+                }),
+                Part::Session(thread, row) => {
+                    out.text(|text| *text += &session_text(&row));
+                    out.value(|| session_value(&row, thread));
+                }
             }
-        }
-        Ok(Output::both(text, values))
+            Ok(())
+        }))
     }))
 }
 
-/// Counts of sessions.
-#[derive(Default)]
-struct Counts {
-    total: u64,
-    timed_out: u64,
-    tcp_established: u64,
-    tcp_transitory: u64,
-    udp: u64,
-    icmp: u64,
-    other: u64,
+/// Numbers of sessions, by [`Kind`].
+type Counts = [u64; 6];
+
+/// The kinds that are counted.
+#[derive(Clone, Copy)]
+enum Kind {
+    TimedOut,
+    TcpEstablished,
+    TcpTransitory,
+    Udp,
+    Icmp,
+    Other,
 }
 
-impl Counts {
-    fn add(&mut self, row: &Row) {
-        self.total += 1;
-        self.timed_out += u64::from(row.is_timed_out());
-        *match (row.protocol(), row.timeout()) {
-            (_, Timeout::TcpEstablished) => &mut self.tcp_established,
-            (_, Timeout::TcpTransitory) => &mut self.tcp_transitory,
-            (IpProtocol::UDP, _) => &mut self.udp,
-            (_, Timeout::Icmp) => &mut self.icmp,
-            _ => &mut self.other,
-        } += 1;
-    }
+fn count(row: &Row, counts: &mut Counts) {
+    counts[Kind::TimedOut as usize] += u64::from(row.is_timed_out());
+    let kind = match (row.protocol(), row.timeout()) {
+        (_, Timeout::TcpEstablished) => Kind::TcpEstablished,
+        (_, Timeout::TcpTransitory) => Kind::TcpTransitory,
+        (IpProtocol::UDP, _) => Kind::Udp,
+        (_, Timeout::Icmp) => Kind::Icmp,
+        _ => Kind::Other,
+    };
+    counts[kind as usize] += 1;
 }
 
 /// `show nat44 summary`.
@@ -216,32 +237,34 @@ pub fn summary(w: &World, _: &Matches) -> Result<Output> {
         let most = state.enabled.map_or(0, |enabled| enabled.sessions);
         (state.limits.clone(), most)
     });
-    Ok(Control::sessions(w, |_| true).then(move |threads| {
-        let mut counts = Counts::default();
-        threads.iter().flatten().for_each(|row| counts.add(row));
+    Ok(Control::visit(w, count).then(move |threads| {
+        let of = |kind: Kind| threads.iter().map(|counts| counts[kind as usize]).sum::<u64>();
+        let [established, transitory] = [Kind::TcpEstablished, Kind::TcpTransitory].map(of);
+        let [timed_out, udp, icmp, other] =
+            [Kind::TimedOut, Kind::Udp, Kind::Icmp, Kind::Other].map(of);
+        let tcp = established + transitory;
+        let total = tcp + udp + icmp + other;
         let mut text = format!("max translations per thread: {most} fib 0\n");
         for (vrf, limit) in &limits {
             let _ = writeln!(text, "max translations per thread: {limit} fib {vrf}");
         }
-        let tcp = counts.tcp_established + counts.tcp_transitory;
-        let _ =
-            writeln!(text, "total sessions: {} (timed out: {})", counts.total, counts.timed_out);
+        let _ = writeln!(text, "total sessions: {total} (timed out: {timed_out})");
         let _ = writeln!(text, "total tcp sessions: {tcp}");
-        let _ = writeln!(text, "total tcp established sessions: {}", counts.tcp_established);
-        let _ = writeln!(text, "total tcp transitory sessions: {}", counts.tcp_transitory);
-        let _ = writeln!(text, "total udp sessions: {}", counts.udp);
-        let _ = writeln!(text, "total icmp sessions: {}", counts.icmp);
-        let _ = writeln!(text, "total other sessions: {}", counts.other);
+        let _ = writeln!(text, "total tcp established sessions: {established}");
+        let _ = writeln!(text, "total tcp transitory sessions: {transitory}");
+        let _ = writeln!(text, "total udp sessions: {udp}");
+        let _ = writeln!(text, "total icmp sessions: {icmp}");
+        let _ = writeln!(text, "total other sessions: {other}");
         let value = json!({
             "sessions_per_thread": most,
             "limits": limits,
-            "total": counts.total,
-            "timed_out": counts.timed_out,
-            "tcp_established": counts.tcp_established,
-            "tcp_transitory": counts.tcp_transitory,
-            "udp": counts.udp,
-            "icmp": counts.icmp,
-            "other": counts.other,
+            "total": total,
+            "timed_out": timed_out,
+            "tcp_established": established,
+            "tcp_transitory": transitory,
+            "udp": udp,
+            "icmp": icmp,
+            "other": other,
         });
         Ok(Output::both(text, value))
     }))

@@ -2,21 +2,13 @@
 //! Sessions that begin and end, as collectors learn of them.
 
 use super::*;
-use ::nat::drive::{Logs, log_all, logs};
-use net::drive::Recorded;
+use ::nat::drive::{Logs, log_all, received};
 use std::collections::BTreeSet;
 
 fn logged(lines: &[&str]) -> Rig {
     let mut rig = router(lines);
     log_all(&mut rig);
     rig
-}
-
-/// The logs that collectors have received since the last call.
-fn received(rig: &mut Rig) -> Logs {
-    rig.cli("ipfix flush");
-    rig.bench.settle();
-    logs(&rig.world().get::<Recorded>().take())
 }
 
 /// Receives a packet, and leaves what has left to [`received`].
@@ -172,4 +164,17 @@ fn the_history_is_that_of_the_table() {
         let live = summary.matches("  i2o 10.").count() - summary.matches("timed out").count();
         assert_eq!(open.len(), live, "{summary}");
     }
+}
+
+/// The export is saved, also while NAT44-ED is disabled.
+#[suite::test]
+fn the_export_is_saved() {
+    let mut rig = bare(2);
+    let line = "nat ipfix logging enable domain 3 src-port 4740";
+    rig.cli(line);
+    let world = rig.world();
+    let lines = world.config_lines().all(&world);
+    let saved: Vec<_> = lines.iter().filter(|of| of.text.contains("ipfix logging")).collect();
+    assert_eq!(saved.len(), 1);
+    assert_eq!((&saved[0].text[..], &saved[0].undo[..]), (line, "nat ipfix logging disable"));
 }

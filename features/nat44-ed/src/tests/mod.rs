@@ -12,11 +12,9 @@ mod shares;
 mod workers;
 
 use crate::PLUGIN;
-use crate::packet::ports_of;
-use ::nat::drive::{Seen, seen};
+use ::nat::drive::{ETHERNET, PUBLIC, addr, end, is_dropped, one, packet, seen, sent, syn};
 use graph::Plugin;
 use net::drive::{Rig, peer_mac, port_mac};
-use net::{Neighbor, Neighbors};
 use std::net::Ipv4Addr;
 use testkit::pkt::{self, Packet};
 use wire::{Header, IpHeader, IpProtocol, Ipv4Header, TcpFlags};
@@ -34,11 +32,6 @@ pub static PLUGINS: &[&Plugin] = &[
     &PLUGIN,
 ];
 
-/// Bytes of an Ethernet header.
-const ETHERNET: usize = 14;
-/// The address that users get in most tests.
-const PUBLIC: &str = "192.0.2.7";
-
 /// Ports with 10.0.N.1/24, each with neighbours .2 and above that are known. Users are behind port
 /// 0, the world is behind port 1.
 fn router(lines: &[&str]) -> Rig {
@@ -51,57 +44,10 @@ fn router(lines: &[&str]) -> Rig {
 
 /// The same without NAT.
 fn bare(ports: usize) -> Rig {
-    let mut rig = Rig::new(PLUGINS, ports);
-    rig.networks();
-    let world = rig.world();
-    for (i, port) in rig.ports.iter().enumerate() {
-        for host in 3..90 {
-            let host = Ipv4Addr::new(10, 0, i as u8, host);
-            let peer = Neighbor::new(*port, host.into(), peer_mac(i));
-            let peer = Neighbor { is_static: true, ..peer };
-            world.get::<Neighbors>().set(&world, peer).expect("set");
-        }
-    }
-    rig
+    ::nat::drive::bare(PLUGINS, ports)
 }
 
 /// With one address for users.
 fn with_pool() -> Rig {
     router(&[&format!("nat44 add address {PUBLIC}")])
-}
-
-/// A packet that comes in by a port, without its upper layer.
-fn packet(port: usize, from: &str, to: &str) -> Packet {
-    pkt::ether(peer_mac(port), port_mac(port)).ip4(from, to)
-}
-
-/// A SYN.
-fn syn(packet: Packet, from: u16, to: u16) -> Packet {
-    packet.tcp(from, to).segment(TcpFlags::SYN, 1, 0)
-}
-
-/// Sends a packet; returns the packets that have left.
-fn sent(rig: &mut Rig, port: usize, packet: &Packet) -> Vec<Seen> {
-    rig.pass(port, &packet.build()).iter().map(seen).collect()
-}
-
-/// Sends a packet; returns what has left, if it is one packet.
-#[track_caller]
-fn one(rig: &mut Rig, port: usize, packet: &Packet) -> Seen {
-    let all = sent(rig, port, packet);
-    assert_eq!(all.len(), 1, "{all:?}");
-    all[0]
-}
-
-/// True if a packet leaves nowhere.
-fn is_dropped(rig: &mut Rig, port: usize, packet: &Packet) -> bool {
-    sent(rig, port, packet).is_empty()
-}
-
-fn addr(text: &str) -> Ipv4Addr {
-    text.parse().expect("an address")
-}
-
-fn end(text: &str, port: u16) -> (Ipv4Addr, u16) {
-    (addr(text), port)
 }

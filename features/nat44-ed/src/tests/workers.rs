@@ -3,51 +3,17 @@
 
 use super::*;
 use crate::control::Control;
-use crate::key::{spread, spread_of};
-use ::nat::drive::Threads;
-
-const WORKERS: usize = 3;
+use ::nat::drive::{Threads, WORKERS, check_chosen_workers, check_workers_of_users};
 
 fn threads(lines: &[&str]) -> Threads {
     let lines = [&["nat44 plugin enable"], lines].concat();
     Threads::new(PLUGINS, PLUGIN.cli, WORKERS, &lines)
 }
 
-/// Sessions of a thread.
-fn sessions(all: &Threads, thread: usize) -> u64 {
-    all.world.stats.simple("/nat44-ed/total-sessions").of_thread(thread, 0)
-}
-
-/// The worker of a user, by VPP's formula.
-fn worker(user: Ipv4Addr) -> usize {
-    1 + (spread_of(user).wrapping_add(spread(0)) as usize) % WORKERS
-}
-
 #[suite::test]
 fn flows_have_one_worker() {
     let mut all = threads(&["set interface nat44 in p0 out p1", "nat44 add address 192.0.2.7"]);
-    let block = (65_536 - 1024) / WORKERS as u16 as usize;
-    for n in 0..30 {
-        let user = Ipv4Addr::new(10, 0, 0, 2 + n as u8);
-        let before = sessions(&all, worker(user));
-        let ask = pkt::ether(peer_mac(0), port_mac(0)).ip4(user, "10.0.1.2").udp(5000, 53);
-        let left = all.pass(1 + n % WORKERS, 0, &ask.build());
-        assert_eq!(left.len(), 1, "{user}");
-        assert_eq!(sessions(&all, worker(user)), before + 1, "{user}");
-        let port = usize::from(left[0].from.1);
-        assert_eq!((port - 1024) / block, worker(user) - 1, "{user} has {port}");
-        for thread in 1..=WORKERS {
-            let answer = packet(1, "10.0.1.2", PUBLIC).udp(53, left[0].from.1);
-            let back = all.pass(thread, 1, &answer.build());
-            assert_eq!(back.len(), 1);
-            assert_eq!(back[0].to, (user, 5000));
-        }
-    }
-    assert_eq!((0..=WORKERS).map(|thread| sessions(&all, thread)).sum::<u64>(), 30);
-    assert_eq!(sessions(&all, 0), 0, "the main thread has none");
-    let same = all.count("nat44-out2in-worker-handoff", "same worker");
-    let handed = all.count("nat44-out2in-worker-handoff", "do handoff");
-    assert_eq!((same, handed), (30, 60));
+    check_workers_of_users(&mut all, ("nat44-ed", "nat44-out2in-worker-handoff"), 64_512 / WORKERS);
 }
 
 /// Between two users, both directions find the session, whoever has a mapping.
@@ -88,13 +54,7 @@ fn workers_are_chosen() {
         "set interface nat44 in p0 out p1",
         "nat44 add address 192.0.2.7",
     ]);
-    for n in 0..20 {
-        let user = Ipv4Addr::new(10, 0, 0, 2 + n);
-        let ask = pkt::ether(peer_mac(0), port_mac(0)).ip4(user, "10.0.1.2").icmp_echo(5000, 53);
-        assert_eq!(all.pass(usize::from(n) % 4, 0, &ask.build()).len(), 1);
-    }
-    assert_eq!((sessions(&all, 0), sessions(&all, 2)), (0, 0));
-    assert_eq!(sessions(&all, 1) + sessions(&all, 3), 20);
+    check_chosen_workers(&mut all, "nat44-ed");
     let control = all.world.get::<Control>();
     assert_eq!(control.set_workers(&all.world, 8).expect_err("no such").code(), -89);
     assert_eq!(control.workers(&all.world), [1, 3]);

@@ -64,22 +64,9 @@ pub fn identity(r: &Nat44EiAddDelIdentityMapping) -> StaticMapping {
     mapping(MappingKind::Identity, seen, of, r.tag.to_string())
 }
 
-/// Mappings of a kind. One by the address of an interface is shown twice: as it was set, and with
-/// the address that it has now.
+/// Mappings of a kind, as clients see them.
 fn of_kind(w: &World, kind: MappingKind) -> Vec<StaticMapping> {
-    let shown = |mapping: &StaticMapping| {
-        let External::Interface(_) = mapping.external else { return vec![mapping.clone()] };
-        let resolved = mapping.resolved.map(|addr| StaticMapping {
-            external: External::Address(addr),
-            locals: mapping.hosts(),
-            ..mapping.clone()
-        });
-        [Some(mapping.clone()), resolved].into_iter().flatten().collect()
-    };
-    control(w).read(|state| {
-        let all = state.statics.iter().map(|(_, mapping)| mapping);
-        all.filter(|mapping| mapping.kind == kind).flat_map(shown).collect()
-    })
+    control(w).read(|state| state.statics.shown(kind))
 }
 
 fn flags_of(mapping: &StaticMapping) -> Nat44EiConfigFlags {

@@ -277,7 +277,7 @@ fn ha(m: &mut Messages<World>) {
     });
     m.call_later(|w, _: Nat44EiHaFlush| Ok(control(w).flush(w)?.reply(|_| Ok(()))));
     m.call_by(|w, caller, r: Nat44EiHaResync| {
-        control(w).read(|state| state.check())?;
+        control(w).check()?;
         let client = (r.want_resync_event != 0).then_some(caller.client);
         let finished = move |w: &World, missed_count| {
             if let Some(client) = client {

@@ -5,7 +5,7 @@ use super::{Control, State, sessions, source};
 use cli::{Result, retval};
 use graph::{SwIfIndex, World};
 use nat::error;
-use nat::ranges::MOST;
+use nat::ranges::expand;
 use net::{Addresses, Interfaces};
 use std::net::Ipv4Addr;
 use wire::Ip4;
@@ -34,15 +34,9 @@ impl Control {
         vrf: Option<u32>,
         add: bool,
     ) -> Result<()> {
-        let (from, to) = (first.to_bits(), last.to_bits());
         self.enabled(world, |state| {
             state.check_dynamic()?;
-            if to < from || to - from >= MOST {
-                let why =
-                    format!("expected a range of 1 to {MOST} addresses, not {first} - {last}");
-                return Err(error(retval::INVALID_VALUE, why));
-            }
-            for addr in (from..=to).map(Ipv4Addr::from_bits) {
+            for addr in expand(first, last)? {
                 match add {
                     true => state.add_address(world, Address { addr, vrf, of: None })?,
                     false => state.remove_address(world, addr)?,
@@ -70,10 +64,21 @@ impl Control {
                 return Err(error(retval::VALUE_EXIST, why));
             }
             state.followed.push(sw_if);
-            state.follow(world, sw_if);
+            state.follow_addresses(world, sw_if);
             Ok(())
         })
     }
+}
+
+/// Ends the sessions that have these addresses of the pool, in one walk.
+pub(super) fn end_sessions_of(world: &World, mut addresses: Vec<Ipv4Addr>) {
+    if addresses.is_empty() {
+        return;
+    }
+    addresses.sort_unstable();
+    sessions::purge(world, move |keys, session| {
+        !session.is_static() && addresses.binary_search(&keys[1].to().addr).is_ok()
+    });
 }
 
 impl State {
@@ -109,15 +114,13 @@ impl State {
             self.held.release(vrf);
         }
         self.exposed.conceal((world, source(world)), addr);
-        sessions::purge(world, move |keys, session| {
-            !session.is_static() && keys[1].to().addr == addr
-        });
+        self.gone.push(addr);
         Ok(())
     }
 
     /// Puts the present first address of an interface into the pool and the mappings that follow
     /// it.
-    pub(super) fn follow(&mut self, world: &World, sw_if: SwIfIndex) {
+    pub(super) fn follow_addresses(&mut self, world: &World, sw_if: SwIfIndex) {
         let first = world.get::<Addresses<Ip4>>().own(sw_if).first().map(|own| own.addr());
         let wanted = first.filter(|_| self.followed.contains(&sw_if));
         let old = self.pool.iter().find(|there| there.of == Some(sw_if)).map(|there| there.addr);

@@ -79,7 +79,7 @@ impl Control {
     /// # Errors
     /// The feature is disabled (−169).
     pub fn flush(&self, world: &World) -> Result<Replies<()>> {
-        self.read(State::check)?;
+        self.check()?;
         let all = world.get::<PerThread<Flows>>();
         let lookup = world.node("ip4-lookup");
         Ok(world.query(move |rt| {

@@ -6,7 +6,7 @@ use crate::settings::{OUTPUT_INSIDE, role};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use nat::error;
-use nat::roles::{Nodes, leads_outside};
+use nat::roles::{Nodes, check_change, leads_outside};
 use net::Interfaces;
 
 /// The nodes of roles.
@@ -30,7 +30,6 @@ impl Control {
     pub fn set_role(&self, world: &World, sw_if: SwIfIndex, bit: u8, add: bool) -> Result<()> {
         self.enabled(world, |state| {
             world.get::<Interfaces>().check(sw_if)?;
-            let name = world.get::<Interfaces>().name(sw_if);
             if state.options()?.dpo && bit == role::OUTSIDE {
                 let why = "packets of the world come by routes to the pool (out2in-dpo)";
                 return Err(error(retval::UNSUPPORTED, why));
@@ -39,24 +38,9 @@ impl Control {
             let output = bit & role::OUTPUT;
             let other = if output != 0 { role::INSIDE | role::OUTSIDE } else { role::OUTPUT };
             let which = bit & !OUTPUT_INSIDE;
-            match add {
-                true if old & which != 0 => {
-                    let why = format!("{name} has this role already");
-                    Err(error(retval::VALUE_EXIST, why))
-                }
-                true if old & other != 0 => {
-                    let why = format!(
-                        "{name} is translated either as packets are received or as they leave"
-                    );
-                    Err(error(retval::VALUE_EXIST, why))
-                }
-                false if old & which == 0 => {
-                    let why = format!("{name} doesn't have this role");
-                    Err(error(retval::NO_SUCH_ENTRY, why))
-                }
-                true => state.set_roles(world, sw_if, old | bit),
-                false => state.set_roles(world, sw_if, old & !(which | OUTPUT_INSIDE)),
-            }
+            check_change(world, (sw_if, old), (which, other), add)?;
+            let new = if add { old | bit } else { old & !(which | OUTPUT_INSIDE) };
+            state.set_roles(world, sw_if, new)
         })
     }
 }
@@ -83,7 +67,7 @@ impl State {
     }
 
     /// Forgets an interface that is being deleted.
-    pub(super) fn forget_interface(&mut self, world: &World, sw_if: SwIfIndex) {
+    pub(super) fn remove_interface(&mut self, world: &World, sw_if: SwIfIndex) {
         if self.roles.contains_key(&sw_if) {
             let _ = self.set_roles(world, sw_if, 0);
         }

@@ -9,7 +9,6 @@ use nat::error;
 use nat::key::{End, spread, spread_of};
 use nat::mapping::{Local, Mapping, Twice};
 use nat::statics::{External, LocalHost, MappingKind, StaticMapping};
-use net::{Addresses, Interfaces};
 use std::net::Ipv4Addr;
 use wire::{Ip4, IpProtocol};
 
@@ -62,23 +61,8 @@ impl Control {
 impl State {
     fn add_mapping(&mut self, world: &World, mut mapping: StaticMapping) -> Result<()> {
         check(&mapping)?;
-        let exists = |what: &str| {
-            error(retval::VALUE_EXIST, format!("the {what} end has a mapping already"))
-        };
-        let vrf = mapping.locals.first().map(|local| local.vrf);
         let is_identity = mapping.kind == MappingKind::Identity;
-        let clashes = |number: &u32| {
-            let there = self.statics.get(*number);
-            let both = is_identity && there.is_some_and(|of| of.kind == MappingKind::Identity);
-            // One address may pass as it is for users of several tables.
-            !both || there.and_then(|of| of.locals.first()).map(|local| local.vrf) == vrf
-        };
-        if self.statics.numbers(&mapping).iter().any(clashes) {
-            return Err(exists("external"));
-        }
-        if !is_identity && self.statics.has_local(&mapping) {
-            return Err(exists("local"));
-        }
+        self.statics.check_free(&mapping, !is_identity)?;
         let needs_pool = !is_identity && !mapping.is_address_only() && !self.options()?.static_only;
         if let External::Address(addr) = mapping.external
             && needs_pool
@@ -86,11 +70,7 @@ impl State {
         {
             return Err(error(retval::NO_SUCH_ENTRY, format!("{addr} isn't in the pool")));
         }
-        if let External::Interface(sw_if) = mapping.external {
-            world.get::<Interfaces>().check(sw_if)?;
-            let own = world.get::<Addresses<Ip4>>().own(sw_if);
-            mapping.resolved = own.first().map(|own| own.addr());
-        }
+        mapping.resolve(world)?;
         for local in &mapping.locals {
             self.hold_table(world, local.vrf)?;
         }
@@ -189,11 +169,7 @@ impl State {
 
     /// Gives the mappings of an interface its present first address.
     pub(super) fn resolve(&mut self, world: &World, sw_if: SwIfIndex, addr: Option<Ipv4Addr>) {
-        let changed =
-            |number: &u32| self.statics.get(*number).is_some_and(|of| of.resolved != addr);
-        let numbers: Vec<_> =
-            self.statics.of_interface(sw_if).into_iter().filter(changed).collect();
-        for number in numbers {
+        for number in self.statics.unresolved(sw_if, addr) {
             self.withdraw_mapping(world, number);
             self.statics.set_resolved(number, addr);
             self.publish_mapping(world, number);

@@ -16,21 +16,19 @@ use crate::ha::HaSettings;
 use crate::settings::{FRAME_QUEUE, Mode, PORTS, PoolAddress, Settings, Timeouts};
 use crate::state::Nat;
 use cli::{Result, retval};
-use graph::{Deleted, Shared, SwIfIndex, World};
+use graph::{SwIfIndex, World};
+use nat::configuration::Configured;
 use nat::error;
 use nat::exposed::Exposed;
-use nat::held::{Held, let_go};
-use nat::roles::leads_outside;
+use nat::held::Held;
+use nat::roles::{by_interface, outside_tables};
 use nat::statics::Statics;
 use nat::timeouts::FIRST_PORT;
 use nat::workers::{Plan, Workers, threads};
-use net::{Addresses, DeletedTable, Fib, IfEvent, Interfaces, Link, ObjectType, Source, Sources};
+use net::{Fib, Link, ObjectType, Source};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::net::Ipv4Addr;
 use wire::Ip4;
-
-/// Name and rank of the routes to addresses that the world knows: those of operators come first.
-const SOURCE: (&str, u8) = ("nat44-ei-low", 0xd0);
 
 /// The object that routes to the pool lead to, where no interface has the role "out".
 pub static TRANSLATION: ObjectType = ObjectType {
@@ -71,111 +69,62 @@ pub struct State {
     pub roles: BTreeMap<SwIfIndex, u8>,
     /// The other router.
     pub ha: HaSettings,
+    /// Addresses that have left the pool, whose sessions have to end.
+    gone: Vec<Ipv4Addr>,
     exposed: Exposed,
     held: Held,
 }
 
-/// See [`State`].
-pub struct Control(Mutex<State>);
+nat::control!(Control, State, Nat);
 
-impl Shared for Control {
-    fn make(world: &World) -> Self {
-        let _ = world.get::<Nat>();
-        // Made first, so that they are still there when interfaces are forgotten.
-        let _ = (world.get::<Addresses<Ip4>>(), world.get::<ip_reassembly::Users>());
-        let _ = world.get::<Sources>().add(SOURCE.0, SOURCE.1);
-        world.get::<Interfaces>().subscribe(|world, event| {
-            world.get::<Self>().notice(world, event);
-        });
-        Self(Mutex::default())
+impl Configured for State {
+    /// Routes of operators come first.
+    const SOURCE: (&'static str, u8) = ("nat44-ei-low", 0xd0);
+    type Users = Ip4;
+
+    fn check(&self) -> Result<()> {
+        self.options().map(|_| ())
     }
 
-    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
-        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
-            self.change(world, |state| state.forget_interface(world, *sw_if));
-        }
-        if let Some(table) = deleted.of::<DeletedTable<Ip4>>() {
-            let index = table.index.0;
-            sessions::purge(world, move |keys, _| keys.iter().any(|key| key.fib() == index));
-            self.change(world, |_| {});
-        }
+    fn publish(&mut self, world: &World) {
+        self.publish_settings(world);
+        addresses::end_sessions_of(world, std::mem::take(&mut self.gone));
+    }
+
+    fn exposed(&mut self) -> &mut Exposed {
+        &mut self.exposed
+    }
+
+    fn held(&mut self) -> &mut Held {
+        &mut self.held
+    }
+
+    fn follow(&mut self, world: &World, sw_if: SwIfIndex) {
+        self.follow_addresses(world, sw_if);
+    }
+
+    fn forget_interface(&mut self, world: &World, sw_if: SwIfIndex) {
+        self.remove_interface(world, sw_if);
+    }
+
+    fn forget_table(world: &World, fib: u32) {
+        sessions::purge(world, move |keys, _| keys.iter().any(|key| key.fib() == fib));
     }
 }
 
 impl Control {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("no panic inside")
-    }
-
-    /// Reads the state.
-    pub fn read<R>(&self, f: impl FnOnce(&State) -> R) -> R {
-        f(&self.state())
-    }
-
-    /// Changes the state, and publishes it.
-    pub fn change<R>(&self, world: &World, f: impl FnOnce(&mut State) -> R) -> R {
-        let mut state = self.state();
-        let result = f(&mut state);
-        finish(world, state);
-        result
-    }
-
-    /// As [`Self::change`], refused while the feature is disabled.
-    ///
-    /// # Errors
-    /// The feature is disabled (−169); those of `f`.
-    pub fn enabled<R>(&self, world: &World, f: impl FnOnce(&mut State) -> Result<R>) -> Result<R> {
-        let mut state = self.state();
-        state.check()?;
-        let result = f(&mut state);
-        finish(world, state);
-        world.note_config_change();
-        result
-    }
-
-    /// Follows addresses and tables of interfaces.
-    fn notice(&self, world: &World, event: IfEvent) {
-        match event {
-            IfEvent::Address(sw_if, false) => {
-                self.change(world, |state| state.follow(world, sw_if));
-            }
-            IfEvent::Table(sw_if, false) => {
-                self.change(world, |state| {
-                    state.exposed.move_routes((world, source(world)), sw_if)
-                });
-            }
-            _ => {}
-        }
-    }
-
     /// The setting of VPP for its rings between threads.
     pub fn frame_queue(&self) -> u32 {
         self.read(|state| state.frame_queue).unwrap_or(FRAME_QUEUE)
     }
 }
 
-/// Publishes a state that has changed, and lets tables go.
-fn finish(world: &World, mut state: MutexGuard<'_, State>) {
-    state.publish(world);
-    let released = state.held.take_released();
-    drop(state);
-    let_go::<Ip4>(world, released, source(world));
-}
-
 /// The source of this feature's routes and tables.
 fn source(world: &World) -> Source {
-    world.get::<Sources>().add(SOURCE.0, SOURCE.1).unwrap_or(Source::Plugin)
+    nat::configuration::source::<State>(world)
 }
 
 impl State {
-    /// Refuses what needs the feature while it is disabled.
-    ///
-    /// # Errors
-    /// The feature is disabled (−169).
-    pub fn check(&self) -> Result<()> {
-        self.options().map(|_| ())
-    }
-
     /// The options of the enabled feature.
     ///
     /// # Errors
@@ -204,8 +153,7 @@ impl State {
         Workers::new(threads(world, self.workers), plan)
     }
 
-    /// Publishes the settings.
-    fn publish(&self, world: &World) {
+    fn publish_settings(&self, world: &World) {
         let nat = world.get::<Nat>();
         let Some(enabled) = self.enabled else {
             if nat.read(|settings| settings.enabled) {
@@ -223,12 +171,7 @@ impl State {
             .collect();
         let mut pool_addresses: Vec<_> = pool.iter().map(|address| address.addr).collect();
         pool_addresses.sort_unstable();
-        let last = self.roles.keys().next_back().map_or(0, |sw_if| sw_if.at() + 1);
-        let mut roles = vec![0; last];
-        for (sw_if, bits) in &self.roles {
-            roles[sw_if.at()] = *bits;
-        }
-        let mut outsides = self.outside_tables(world);
+        let mut outsides = outside_tables(world, &self.roles);
         if outsides.is_empty() {
             outsides.extend(outside);
         }
@@ -248,25 +191,12 @@ impl State {
             mss: self.mss.unwrap_or(0),
             outside,
             outsides,
-            roles,
+            roles: by_interface(&self.roles),
             pool,
             pool_addresses,
             first_alone: self.algorithm != Algorithm::Default,
             workers: self.threads(world),
             ha: self.ha,
         });
-    }
-
-    /// Indices of the tables of interfaces to the world, each once, in the order of interfaces.
-    fn outside_tables(&self, world: &World) -> Vec<u32> {
-        let mut tables = Vec::new();
-        let all = self.roles.iter().filter(|(_, bits)| leads_outside(**bits));
-        for (sw_if, _) in all {
-            let index = world.get::<Addresses<Ip4>>().table_of(*sw_if).map_or(0, |index| index.0);
-            if !tables.contains(&index) {
-                tables.push(index);
-            }
-        }
-        tables
     }
 }

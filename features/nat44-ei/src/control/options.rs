@@ -6,6 +6,7 @@ use crate::settings::{FRAME_QUEUE, SESSIONS, Timeouts, USERS};
 use crate::state::Nat;
 use cli::{Result, retval};
 use graph::World;
+use nat::configuration::Configured as _;
 use nat::error;
 use nat::workers::{Plan, check, threads};
 

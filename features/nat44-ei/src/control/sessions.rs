@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sessions and users, for control: each thread looks at its own.
 
-use super::{Control, State};
+use super::Control;
 use crate::flows::Flows;
 use crate::session::{Session, inside_key, outside_key, user_of};
 use crate::state::Nat;
@@ -98,7 +98,7 @@ impl Control {
     /// # Errors
     /// The feature is disabled (−169).
     pub fn clear(&self, world: &World) -> Result<Walk<u32>> {
-        self.read(State::check)?;
+        self.check()?;
         Ok(walk(world, Flows::next, move |flows: &mut Flows, at, n: &mut u32| {
             *n += u32::from(flows.remove(at).is_some());
         }))
@@ -109,7 +109,7 @@ impl Control {
     /// # Errors
     /// The feature is disabled (−169); no such table (−3).
     pub fn delete_session(&self, world: &World, name: SessionName) -> Result<Walk<u32>> {
-        self.read(State::check)?;
+        self.check()?;
         let fib = world.get::<Fib<Ip4>>().find_table(name.vrf)?.0;
         let key = match name.inside {
             true => inside_key(name.end, fib, name.protocol),
@@ -127,7 +127,7 @@ impl Control {
     /// # Errors
     /// The feature is disabled (−169).
     pub fn delete_user(&self, world: &World, user: User) -> Result<Walk<u32>> {
-        self.read(State::check)?;
+        self.check()?;
         Ok(in_parts(world, move |flows: &mut Flows, place, n: &mut u32| {
             for _ in 0..PART {
                 let Some(at) = flows.session_of(user) else {

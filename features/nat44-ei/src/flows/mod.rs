@@ -65,6 +65,8 @@ pub struct NewSession {
     pub external: End,
     /// Number of the static mapping that makes it.
     pub mapping: Option<u32>,
+    /// Index of the interface that the user is behind.
+    pub sw_if: u32,
 }
 
 impl NewSession {
@@ -80,7 +82,9 @@ impl NewSession {
 /// Sessions and users of one thread.
 pub struct Flows {
     table: Sessions<Key, Session, 2, 2>,
-    users: Sessions<UserKey, UserState>,
+    users: Sessions<UserKey, UserState, 1>,
+    /// Users by interface.
+    interfaces: Shares,
     /// Sessions by user.
     shares: Shares,
     mixer: Mixer,
@@ -103,7 +107,8 @@ impl Flows {
         let counters = world.get::<Counters>();
         Self {
             table: Sessions::new(seed(0), u32::MAX, tables::SHARES as u32),
-            users: Sessions::new(seed(1), u32::MAX, 0),
+            users: Sessions::new(seed(1), u32::MAX, users::LISTS),
+            interfaces: Shares::default(),
             shares: Shares::default(),
             mixer: Mixer::new(seed(2)),
             ports: Ports::new(seed(3)),
@@ -165,6 +170,7 @@ impl Flows {
         let Some(session) = self.table.touch(at, tick(now)) else { return };
         session.packets += 1;
         session.bytes += bytes as u64;
+        let is_answer = direction == INWARD && !session.flags.contains(SessionFlags::ANSWERED);
         let change = if is_tcp { session.connection.note(direction, flags) } else { Change::None };
         let due = settings.ha.refresh_due(session.refreshed, tick(now));
         if change != Change::None {
@@ -174,6 +180,9 @@ impl Flows {
         // Not for each packet: the order of users' sessions needs no more than seconds.
         if tick(now).wrapping_sub(last) >= TICKS {
             self.enlist(at);
+        }
+        if is_answer {
+            self.note_answer(at);
         }
         if due {
             self.refresh(at, now);
@@ -231,6 +240,7 @@ impl Flows {
             let (user, share) = (session.user, session.share);
             self.table.renew(at, of_user(user));
             self.table.renew(at, of_share(share));
+            self.renew_user(user);
         }
     }
 
@@ -297,7 +307,7 @@ impl Flows {
         }
         let name = user_of(&keys);
         let share = self.share_of(name);
-        let user = self.count_user(name, new.mapping.is_some(), settings)?;
+        let user = self.count_user((name, new.sw_if), new.mapping.is_some(), (now, settings))?;
         let flags = match new.mapping {
             Some(_) => SessionFlags::STATIC,
             None => SessionFlags::empty(),
@@ -365,6 +375,7 @@ impl Flows {
             session.connection = Connection::established();
             let timeout = session.connection.timeout(protocol);
             self.table.set_timeout(at, tick(now), settings.timeouts.ticks(timeout));
+            self.note_answer(at);
         }
     }
 

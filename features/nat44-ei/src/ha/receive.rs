@@ -5,7 +5,7 @@ use super::outbox::{acknowledgement, datagram};
 use super::wire::{ACK, EVENT, Event, HEADER, Header, Kind, VERSION};
 use crate::engine::Engine;
 use crate::flows::{Flows, NewSession};
-use crate::session::{inside_key, outside_key};
+use crate::session::inside_key;
 use crate::settings::Settings;
 use ::nat::key::{End, User};
 use ::wire::{Header as _, IpHeader, Ipv4Header, UdpHeader, UpperLayer};
@@ -27,6 +27,18 @@ pub enum To {
     /// The datagram, once it was read.
     #[free]
     Done,
+    /// event that can't be read
+    #[count]
+    #[counter("unknown-event")]
+    UnknownEvent,
+    /// event of a table that isn't here
+    #[count]
+    #[counter("unknown-table")]
+    UnknownTable,
+    /// session for which there is no room
+    #[count]
+    #[counter("no-room")]
+    NoRoom,
     /// pkts-processed
     #[count]
     #[counter("pkts-processed")]
@@ -145,10 +157,13 @@ impl Node for Receive {
             let first = of.payload + HEADER;
             for at in (0..usize::from(header.count)).map(|n| first + n * EVENT) {
                 let mut bytes = [0; EVENT];
-                if b.copy_out(at, &mut bytes) == EVENT
-                    && let Some(event) = Event::read(&bytes)
-                {
-                    self.apply(&mut flows, &event, (now, settings), cx.turn);
+                let is_whole = b.copy_out(at, &mut bytes) == EVENT;
+                let event = if is_whole { Event::read(&bytes) } else { None };
+                let applied = event.map_or(Err(To::UnknownEvent), |event| {
+                    self.apply(&mut flows, &event, (now, settings), cx.turn)
+                });
+                if let Err(reason) = applied {
+                    cx.count(reason, 1);
                 }
             }
             flows.outbox.count_ack();
@@ -175,22 +190,30 @@ impl Node for Receive {
 }
 
 impl Receive {
-    /// Applies an event of the other router, of which it isn't told again.
+    /// Applies an event of the other router, which gets no event of it. The error is the reason why
+    /// nothing was done.
     fn apply(
         &self,
         flows: &mut Flows,
         event: &Event,
         (now, settings): (u64, &Settings),
         turn: &sync::Turn<'_>,
-    ) {
+    ) -> Result<(), To> {
+        if !self.engine.around.routes.has_table(event.fib, turn) {
+            return Err(To::UnknownTable);
+        }
         flows.outbox.count_received(event.kind);
         flows.outbox.muted = true;
+        let mut done = Ok(());
         let key = inside_key(event.inside, event.fib, event.protocol);
         match event.kind {
             Kind::Add => {
                 let mappings = &self.engine.nat.mappings;
                 let mapping = mappings.by_local(event.inside, event.protocol, [event.fib; 3], turn);
-                add(flows, event, mapping.map(|(number, _)| number), (now, settings));
+                let user = User { fib: event.fib, addr: event.inside.addr };
+                let sw_if = self.engine.interface_of(user, turn);
+                let mapping = mapping.map(|(number, _)| number);
+                done = add(flows, event, (mapping, sw_if), (now, settings));
             }
             Kind::Delete => {
                 if let Some(at) = flows.at(&key) {
@@ -204,12 +227,20 @@ impl Receive {
             }
         }
         flows.outbox.muted = false;
+        done
     }
 }
 
-/// Makes a session of the other router's, in the place of those that have its ends.
-fn add(flows: &mut Flows, event: &Event, mapping: Option<u32>, (now, settings): (u64, &Settings)) {
-    let Some(world) = settings.outsides.first().copied().or(settings.outside) else { return };
+/// Makes a session of the other router's, in the place of those that have its ends. The user is
+/// behind this interface.
+fn add(
+    flows: &mut Flows,
+    event: &Event,
+    (mapping, sw_if): (Option<u32>, u32),
+    (now, settings): (u64, &Settings),
+) -> Result<(), To> {
+    let world = settings.outsides.first().copied().or(settings.outside);
+    let world = world.ok_or(To::UnknownTable)?;
     let is_static = event.flags.contains(crate::session::SessionFlags::STATIC);
     let new = NewSession {
         inside: (event.inside, event.fib),
@@ -217,19 +248,17 @@ fn add(flows: &mut Flows, event: &Event, mapping: Option<u32>, (now, settings): 
         protocol: event.protocol,
         external: event.external,
         mapping: is_static.then(|| mapping.unwrap_or(u32::MAX)),
+        sw_if,
     };
-    let outside = outside_key(event.outside, world, event.protocol);
-    for key in [inside_key(event.inside, event.fib, event.protocol), outside] {
+    for key in new.keys() {
         if let Some(old) = flows.at(&key) {
             flows.remove(old);
         }
     }
     let user = User { fib: event.fib, addr: event.inside.addr };
-    if flows.make_room(user, settings).is_err() {
-        return;
-    }
-    if let Ok(at) = flows.make(&new, (now, settings)) {
-        flows.assume_established(at, settings, now);
-        flows.set_counters(at, (event.packets.into(), event.bytes), now);
-    }
+    flows.make_room((user, sw_if), (now, settings)).map_err(|_| To::NoRoom)?;
+    let at = flows.make(&new, (now, settings)).map_err(|_| To::NoRoom)?;
+    flows.assume_established(at, settings, now);
+    flows.set_counters(at, (event.packets.into(), event.bytes), now);
+    Ok(())
 }

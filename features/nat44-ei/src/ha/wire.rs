@@ -139,7 +139,7 @@ impl Event {
         Self {
             kind,
             protocol: keys[0].protocol(),
-            flags: session.flags,
+            flags: session.flags & SessionFlags::STATIC,
             inside,
             outside,
             external: session.external,
@@ -157,7 +157,7 @@ impl Event {
         Some(Self {
             kind: Kind::of(bytes[0])?,
             protocol: protocol_of(bytes[1])?,
-            flags: SessionFlags::from_bits_truncate(two(2) as u8),
+            flags: SessionFlags::from_bits_truncate(two(2) as u8) & SessionFlags::STATIC,
             inside: End::new(addr(4), two(12)),
             outside: End::new(addr(8), two(14)),
             external: End::new(addr(16), two(24)),

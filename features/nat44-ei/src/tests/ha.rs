@@ -216,6 +216,25 @@ fn foreign_datagrams_are_dropped() {
     check(&mut rig);
 }
 
+/// Events that can't be applied are counted; those behind them are applied.
+#[suite::test]
+fn events_of_unknown_tables_are_dropped() {
+    let mut rig = routers(&[]);
+    let mut unknown = event(1, 1, 4001, (0, 0));
+    unknown[28..32].copy_from_slice(&7_u32.to_be_bytes());
+    let mut last = unknown.clone();
+    last[28..32].copy_from_slice(&u32::MAX.to_be_bytes());
+    let kind = event(9, 1, 4002, (0, 0));
+    let all = [unknown, last, kind, event(1, 1, 4003, (0, 0))];
+    assert_eq!(rig.pass(2, &from_other(&message(1, &all)).build()).len(), 1, "acknowledged");
+    assert_eq!(rig.count("nat44-ei-ha", "unknown-table"), 2);
+    assert_eq!(rig.count("nat44-ei-ha", "unknown-event"), 1);
+    assert_eq!((count(&rig, "add-event-recv"), stat(&rig, "total-sessions", 0)), (1, 1));
+    let seen = one(&mut rig, 1, &packet(1, "10.0.1.2", PUBLIC).udp(53, 4003));
+    assert_eq!(seen.to, end("10.0.0.2", 5000));
+    check(&mut rig);
+}
+
 /// All sessions go over at once; a client is told of the end, and of what was missed.
 #[suite::test]
 fn all_sessions_are_transferred() {

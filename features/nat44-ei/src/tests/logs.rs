@@ -2,20 +2,12 @@
 //! Ports that users get and give back, as collectors learn of them.
 
 use super::*;
-use ::nat::drive::{Logs, log_all, logs};
-use net::drive::Recorded;
+use ::nat::drive::{Logs, log_all, received};
 
 fn logged(lines: &[&str]) -> Rig {
     let mut rig = router(lines);
     log_all(&mut rig);
     rig
-}
-
-/// The logs that collectors have received since the last call.
-fn received(rig: &mut Rig) -> Logs {
-    rig.cli("ipfix flush");
-    rig.bench.settle();
-    logs(&rig.world().get::<Recorded>().take())
 }
 
 #[suite::test]
@@ -54,4 +46,17 @@ fn no_port_left_is_told_once_a_second() {
         rig.receive_all(0, &[packet(0, "10.0.0.2", "10.0.1.2").udp(port, 53).build()]);
     }
     assert_eq!(received(&mut rig).events(), [3]);
+}
+
+/// The export is saved by this plugin's command where there is no other one.
+#[suite::test]
+fn the_export_is_saved_without_nat44_ed() {
+    let mut rig = bare(2);
+    let line = "nat44 ei ipfix logging enable domain 3 src-port 4740";
+    rig.cli(line);
+    let world = rig.world();
+    let lines = world.config_lines().all(&world);
+    let saved: Vec<_> = lines.iter().filter(|of| of.text.contains("ipfix logging")).collect();
+    assert_eq!(saved.len(), 1);
+    assert_eq!((&saved[0].text[..], &saved[0].undo[..]), (line, "nat44 ei ipfix logging disable"));
 }

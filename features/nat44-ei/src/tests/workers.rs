@@ -3,10 +3,7 @@
 
 use super::*;
 use crate::control::Control;
-use ::nat::drive::Threads;
-use ::nat::key::{spread, spread_of};
-
-const WORKERS: usize = 3;
+use ::nat::drive::{Threads, WORKERS, check_chosen_workers, check_workers_of_users};
 
 fn threads(lines: &[&str]) -> Threads {
     let start = ["nat44 ei plugin enable", "set interface nat44 ei in p0 out p1"];
@@ -14,41 +11,14 @@ fn threads(lines: &[&str]) -> Threads {
     Threads::new(PLUGINS, PLUGIN.cli, WORKERS, &lines)
 }
 
-/// Sessions of a thread.
-fn sessions(all: &Threads, thread: usize) -> u64 {
-    all.world.stats.simple("/nat44-ei/total-sessions").of_thread(thread, 0)
-}
-
-/// The worker of a user, by VPP's formula.
-fn worker(user: Ipv4Addr) -> usize {
-    1 + (spread_of(user).wrapping_add(spread(0)) as usize) % WORKERS
-}
-
 #[suite::test]
 fn users_have_one_worker() {
     let mut all = threads(&["nat44 ei add address 192.0.2.7"]);
-    let block = 64_511 / WORKERS;
-    for n in 0..30 {
-        let user = Ipv4Addr::new(10, 0, 0, 2 + n as u8);
-        let before = sessions(&all, worker(user));
-        let ask = pkt::ether(peer_mac(0), port_mac(0)).ip4(user, "10.0.1.2").udp(5000, 53);
-        let left = all.pass(1 + n % WORKERS, 0, &ask.build());
-        assert_eq!(left.len(), 1, "{user}");
-        assert_eq!(sessions(&all, worker(user)), before + 1, "{user}");
-        let port = usize::from(left[0].from.1);
-        assert_eq!((port - 1024) / block, worker(user) - 1, "{user} has {port}");
-        for thread in 1..=WORKERS {
-            let answer = packet(1, "10.0.1.2", PUBLIC).udp(53, left[0].from.1);
-            let back = all.pass(thread, 1, &answer.build());
-            assert_eq!(back.len(), 1);
-            assert_eq!(back[0].to, (user, 5000));
-        }
-    }
-    assert_eq!((0..=WORKERS).map(|thread| sessions(&all, thread)).sum::<u64>(), 30);
-    assert_eq!(sessions(&all, 0), 0, "the main thread has none");
-    let same = all.count("nat44-ei-out2in-worker-handoff", "same worker");
-    let handed = all.count("nat44-ei-out2in-worker-handoff", "do handoff");
-    assert_eq!((same, handed), (30, 60));
+    check_workers_of_users(
+        &mut all,
+        ("nat44-ei", "nat44-ei-out2in-worker-handoff"),
+        64_511 / WORKERS,
+    );
 }
 
 /// Between two users, both directions find both sessions, on whichever threads they are.
@@ -97,13 +67,7 @@ fn workers_share_the_ports_of_a_plan() {
 #[suite::test]
 fn workers_are_chosen() {
     let mut all = threads(&["set nat44 ei workers 0,2", "nat44 ei add address 192.0.2.7"]);
-    for n in 0..20 {
-        let user = Ipv4Addr::new(10, 0, 0, 2 + n);
-        let ask = pkt::ether(peer_mac(0), port_mac(0)).ip4(user, "10.0.1.2").icmp_echo(5000, 53);
-        assert_eq!(all.pass(usize::from(n) % 4, 0, &ask.build()).len(), 1);
-    }
-    assert_eq!((sessions(&all, 0), sessions(&all, 2)), (0, 0));
-    assert_eq!(sessions(&all, 1) + sessions(&all, 3), 20);
+    check_chosen_workers(&mut all, "nat44-ei");
     let control = all.world.get::<Control>();
     assert_eq!(control.set_workers(&all.world, 8).expect_err("no such").code(), -89);
     assert_eq!(control.workers(&all.world), [1, 3]);

@@ -131,20 +131,21 @@ impl Control {
         });
         let (control, nat) = (self.clone(), world.get::<Nat>());
         let finish = move |done: Done| {
-            let mut state = control.state();
-            if done != Some(Ok(())) || state.epoch != epoch || state.enabled.is_none() {
-                state.held.release(name.vrf);
-                return Err(match done {
-                    Some(Err(Refused::Exists)) => {
-                        error(retval::VALUE_EXIST, format!("{} has a binding", text(&name)))
-                    }
-                    Some(Err(_)) => is_taken(end),
-                    _ => Error::failed("the worker didn't answer"),
-                });
-            }
-            state.statics.insert(name, StaticBib { end, thread });
-            nat.publish_statics(state.published());
-            Ok(())
+            control.edit(|state| {
+                if done != Some(Ok(())) || state.epoch != epoch || state.enabled.is_none() {
+                    state.held.release(name.vrf);
+                    return Err(match done {
+                        Some(Err(Refused::Exists)) => {
+                            error(retval::VALUE_EXIST, format!("{} has a binding", text(&name)))
+                        }
+                        Some(Err(_)) => is_taken(end),
+                        _ => Error::failed("the worker didn't answer"),
+                    });
+                }
+                state.statics.insert(name, StaticBib { end, thread });
+                nat.publish_statics(state.published());
+                Ok(())
+            })
         };
         Ok(Change { replies, finish: Box::new(finish) })
     }

@@ -77,7 +77,7 @@ impl State {
     }
 
     /// Forgets an interface that is being deleted.
-    pub(super) fn forget_interface(&mut self, world: &World, sw_if: SwIfIndex) {
+    pub(super) fn remove_interface(&mut self, world: &World, sw_if: SwIfIndex) {
         if self.roles.contains_key(&sw_if) {
             let _ = self.set_roles(world, sw_if, 0);
         }

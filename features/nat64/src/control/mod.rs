@@ -16,19 +16,18 @@ pub use walks::{BindingRow, Protocols, SessionRow};
 
 use crate::settings::{PER_BUCKET, PoolAddress, Settings};
 use crate::state::Nat;
-use cli::{Error, Result, retval};
-use graph::{Deleted, Shared, SwIfIndex, World};
+use cli::{Result, retval};
+use graph::{SwIfIndex, World};
+use nat::configuration::Configured;
+use nat::error;
 use nat::exposed::Exposed;
-use nat::held::{Held, let_go};
+use nat::held::Held;
 use nat::timeouts::Timeouts;
 use nat::workers::{Plan, Workers, threads};
-use net::{Addresses, DeletedTable, Fib, IfEvent, Interfaces, Source, Sources};
+use net::{Fib, Source};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
-use wire::{Ip4, Ip6};
-
-/// Name and rank of the routes to addresses that the world knows: those of operators come first.
-const SOURCE: (&str, u8) = ("nat64", 0xd1);
+use std::net::Ipv4Addr;
+use wire::Ip6;
 
 /// The configuration.
 #[derive(Default)]
@@ -49,6 +48,8 @@ pub struct State {
     pub roles: BTreeMap<SwIfIndex, u8>,
     /// Another number each time that the feature is enabled.
     epoch: u64,
+    /// Addresses that have left the pool, whose bindings have to end.
+    gone: Vec<Ipv4Addr>,
     exposed: Exposed,
     held: Held,
 }
@@ -61,98 +62,13 @@ pub mod role {
     pub const OUTSIDE: u8 = 2;
 }
 
-/// See [`State`].
-pub struct Control(Mutex<State>);
+nat::control!(Control, State, Nat);
 
-impl Shared for Control {
-    fn make(world: &World) -> Self {
-        let _ = world.get::<Nat>();
-        // Made first, so that they are still there when interfaces are forgotten.
-        let _ = (world.get::<Addresses<Ip4>>(), world.get::<Addresses<Ip6>>());
-        let _ = world.get::<ip_reassembly::Users>();
-        let _ = world.get::<Sources>().add(SOURCE.0, SOURCE.1);
-        world.get::<Interfaces>().subscribe(|world, event| {
-            world.get::<Self>().notice(world, event);
-        });
-        Self(Mutex::default())
-    }
+impl Configured for State {
+    /// Routes of operators come first.
+    const SOURCE: (&'static str, u8) = ("nat64", 0xd1);
+    type Users = Ip6;
 
-    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
-        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
-            self.change(world, |state| state.forget_interface(world, *sw_if));
-        }
-        if let Some(table) = deleted.of::<DeletedTable<Ip6>>() {
-            let index = table.index.0;
-            walks::purge(world, move |keys, _| keys[0].user().fib == index);
-            self.change(world, |_| {});
-        }
-    }
-}
-
-/// An error with its number.
-pub fn error(retval: cli::retval::Retval, why: impl Into<String>) -> Error {
-    Error::failed(why).retval(retval)
-}
-
-impl Control {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("no panic inside")
-    }
-
-    /// Reads the state.
-    pub fn read<R>(&self, f: impl FnOnce(&State) -> R) -> R {
-        f(&self.state())
-    }
-
-    /// Changes the state, and publishes it.
-    fn change<R>(&self, world: &World, f: impl FnOnce(&mut State) -> R) -> R {
-        let mut state = self.state();
-        let result = f(&mut state);
-        finish(world, state);
-        result
-    }
-
-    /// As [`Self::change`], refused while the feature is disabled.
-    fn enabled<R>(&self, world: &World, f: impl FnOnce(&mut State) -> Result<R>) -> Result<R> {
-        let mut state = self.state();
-        state.check()?;
-        let result = f(&mut state);
-        finish(world, state);
-        world.note_config_change();
-        result
-    }
-
-    /// Follows addresses and tables of interfaces.
-    fn notice(&self, world: &World, event: IfEvent) {
-        match event {
-            IfEvent::Address(sw_if, false) => {
-                self.change(world, |state| state.follow(world, sw_if));
-            }
-            IfEvent::Table(sw_if, false) => {
-                self.change(world, |state| {
-                    state.exposed.move_routes((world, source(world)), sw_if);
-                });
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Publishes a state that has changed, and lets tables go.
-fn finish(world: &World, mut state: MutexGuard<'_, State>) {
-    state.publish(world);
-    let released = state.held.take_released();
-    drop(state);
-    let_go::<Ip6>(world, released, source(world));
-}
-
-/// The source of this feature's routes and tables.
-fn source(world: &World) -> Source {
-    world.get::<Sources>().add(SOURCE.0, SOURCE.1).unwrap_or(Source::Plugin)
-}
-
-impl State {
-    /// Refuses what needs the feature while it is disabled.
     fn check(&self) -> Result<()> {
         match self.enabled {
             Some(_) => Ok(()),
@@ -160,6 +76,38 @@ impl State {
         }
     }
 
+    fn publish(&mut self, world: &World) {
+        self.publish_settings(world);
+        pool::end_bindings_of(world, std::mem::take(&mut self.gone));
+    }
+
+    fn exposed(&mut self) -> &mut Exposed {
+        &mut self.exposed
+    }
+
+    fn held(&mut self) -> &mut Held {
+        &mut self.held
+    }
+
+    fn follow(&mut self, world: &World, sw_if: SwIfIndex) {
+        self.follow_addresses(world, sw_if);
+    }
+
+    fn forget_interface(&mut self, world: &World, sw_if: SwIfIndex) {
+        self.remove_interface(world, sw_if);
+    }
+
+    fn forget_table(world: &World, fib: u32) {
+        walks::purge(world, move |keys, _| keys[0].user().fib == fib);
+    }
+}
+
+/// The source of this feature's routes and tables.
+fn source(world: &World) -> Source {
+    nat::configuration::source::<State>(world)
+}
+
+impl State {
     /// Takes a reference on a table of users, which is made if it isn't there; returns its index.
     fn hold_table(&mut self, world: &World, id: u32) -> Result<u32> {
         self.held.hold::<Ip6>(world, id, source(world))
@@ -170,8 +118,7 @@ impl State {
         Workers::new(threads(world, None), Plan::default())
     }
 
-    /// Publishes the settings.
-    fn publish(&self, world: &World) {
+    fn publish_settings(&self, world: &World) {
         let nat = world.get::<Nat>();
         let Some(enabled) = self.enabled else {
             if nat.read(|settings| settings.enabled) {

@@ -5,7 +5,7 @@ use super::{Control, State, error, source, walks};
 use crate::settings::Claims;
 use cli::{Result, retval};
 use graph::{SwIfIndex, World};
-use nat::ranges::MOST;
+use nat::ranges::expand;
 use net::{Addresses, Interfaces};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -37,14 +37,8 @@ impl Control {
         vrf: Option<u32>,
         add: bool,
     ) -> Result<()> {
-        let (from, to) = (first.to_bits(), last.to_bits());
         self.enabled(world, |state| {
-            if to < from || to - from >= MOST {
-                let why =
-                    format!("expected a range of 1 to {MOST} addresses, not {first} - {last}");
-                return Err(error(retval::INVALID_VALUE, why));
-            }
-            for addr in (from..=to).map(Ipv4Addr::from_bits) {
+            for addr in expand(first, last)? {
                 match add {
                     true => state.add_address(world, addr, vrf, None)?,
                     false => state.remove_address(world, addr)?,
@@ -70,10 +64,21 @@ impl Control {
                 return Err(error(retval::VALUE_EXIST, why));
             }
             state.followed.push(sw_if);
-            state.follow(world, sw_if);
+            state.follow_addresses(world, sw_if);
             Ok(())
         })
     }
+}
+
+/// Ends the bindings to these addresses, but those of an operator, in one walk.
+pub(super) fn end_bindings_of(world: &World, mut addresses: Vec<Ipv4Addr>) {
+    if addresses.is_empty() {
+        return;
+    }
+    addresses.sort_unstable();
+    walks::purge(world, move |keys, binding| {
+        !binding.fixed && addresses.binary_search(&keys[1].end().addr).is_ok()
+    });
 }
 
 impl State {
@@ -110,12 +115,12 @@ impl State {
             self.held.release(vrf);
         }
         self.exposed.conceal((world, source(world)), addr);
-        walks::purge(world, move |keys, binding| !binding.fixed && keys[1].end().addr == addr);
+        self.gone.push(addr);
         Ok(())
     }
 
     /// Puts the present first address of an interface into the pool, if the pool follows it.
-    pub(super) fn follow(&mut self, world: &World, sw_if: SwIfIndex) {
+    pub(super) fn follow_addresses(&mut self, world: &World, sw_if: SwIfIndex) {
         let first = world.get::<Addresses<Ip4>>().own(sw_if).first().map(|own| own.addr());
         let wanted = first.filter(|_| self.followed.contains(&sw_if));
         let old = self.followed_address(sw_if);

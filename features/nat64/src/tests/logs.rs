@@ -2,20 +2,12 @@
 //! Bindings and sessions that begin and end, as collectors learn of them.
 
 use super::*;
-use ::nat::drive::{Logs, log_all, logs};
-use net::drive::Recorded;
+use ::nat::drive::{log_all, received};
 
 fn logged(lines: &[&str]) -> Rig {
     let mut rig = router(lines);
     log_all(&mut rig);
     rig
-}
-
-/// The logs that collectors have received since the last call.
-fn received(rig: &mut Rig) -> Logs {
-    rig.cli("ipfix flush");
-    rig.bench.settle();
-    logs(&rig.world().get::<Recorded>().take())
 }
 
 fn receive(rig: &mut Rig, port: usize, packet: &Packet) {

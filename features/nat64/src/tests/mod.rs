@@ -12,9 +12,9 @@ mod workers;
 
 use crate::PLUGIN;
 use crate::packet::Packet as Read;
+use ::nat::drive::{ETHERNET, PUBLIC};
 use graph::Plugin;
 use net::drive::{Rig, peer_mac, port_mac};
-use net::{Neighbor, Neighbors};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use testkit::pkt::{self, Packet};
 use wire::l4::{self, Verdict};
@@ -32,10 +32,6 @@ pub static PLUGINS: &[&Plugin] = &[
     &PLUGIN,
 ];
 
-/// Bytes of an Ethernet header.
-const ETHERNET: usize = 14;
-/// The address that users get in most tests.
-const PUBLIC: &str = "192.0.2.7";
 /// A user, a host of the world, and that host as users see it.
 const USER: &str = "2001:db8:0::2";
 const HOST: &str = "10.0.1.2";
@@ -54,23 +50,7 @@ fn router(lines: &[&str]) -> Rig {
 
 /// The same without NAT64.
 fn bare(ports: usize) -> Rig {
-    let mut rig = Rig::new(PLUGINS, ports);
-    rig.networks();
-    let world = rig.world();
-    for (i, port) in rig.ports.iter().enumerate() {
-        for host in 3..90 {
-            let peers: [IpAddr; 2] = [
-                Ipv4Addr::new(10, 0, i as u8, host).into(),
-                Ipv6Addr::new(0x2001, 0xdb8, i as u16, 0, 0, 0, 0, host.into()).into(),
-            ];
-            for peer in peers {
-                let peer = Neighbor::new(*port, peer, peer_mac(i));
-                let peer = Neighbor { is_static: true, ..peer };
-                world.get::<Neighbors>().set(&world, peer).expect("set");
-            }
-        }
-    }
-    rig
+    ::nat::drive::bare(PLUGINS, ports)
 }
 
 /// With one address for users.

@@ -2,10 +2,9 @@
 //! A hundred thousand broken packets: none stops a node, and each is accounted for.
 
 use super::*;
-use testkit::mutate::Mutator;
+use ::nat::drive::{BROKEN, receive_broken};
 use wire::{Icmp4Type, Icmp6Type};
 
-const PACKETS: usize = 100_000;
 /// The end that the world sees of the user's ports 5000.
 const STATIC: u16 = 6000;
 
@@ -58,16 +57,7 @@ fn broken_packets_are_accounted_for() {
         rig.cli(&format!("set {version}-sv-reassembly timeout 10"));
     }
     let bases = [bases(0), bases(1)];
-    let mut mutator = Mutator::new(9);
-    let mut came = 0;
-    while came < PACKETS {
-        let port = mutator.rng().below(2);
-        let frames = mutator.vector(&bases[port], 128, ETHERNET);
-        came += frames.len();
-        rig.receive_all(port, &frames);
-        rig.sent();
-        rig.bench.world.clock.adjust(3_000_000);
-    }
+    receive_broken(&mut rig, &bases);
     rig.seconds(60);
     assert_eq!((total(&rig, "bibs"), total(&rig, "sessions")), (3, 0), "all sessions end");
     let (mut translated, mut drops) = (0, 0);
@@ -90,5 +80,5 @@ fn broken_packets_are_accounted_for() {
     let of = |node: &str| reasons.iter().map(|reason| rig.count(node, reason)).sum::<u64>();
     let counted: u64 = nodes.iter().map(|node| of(node)).sum();
     assert_eq!(drops, counted, "each drop has its reason");
-    assert!(translated > PACKETS as u64 / 5, "{translated}");
+    assert!(translated > BROKEN as u64 / 5, "{translated}");
 }

@@ -13,7 +13,6 @@ use net::drive::Rig;
 use parser::parse;
 use proptest::prelude::*;
 use std::net::UdpSocket;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, UNIX_EPOCH};
 
 static PLUGINS: &[&Plugin] =
@@ -59,6 +58,11 @@ fn a_message_has_the_form_of_rfc_5424() {
             "<134>1 2026-03-01T00:00:05.000007Z 10.0.0.1 NAT {pid} SADD [nsess ISADDR=\"10.0.0.2\" \
              tag=\"a \\\"b\\\" \\\\ [c\\]\"][other] two words"
         )
+    );
+    // Text of UTF-8 has a byte order mark (RFC 5424 6.4).
+    assert_eq!(
+        Message::new((3, Severity::Error), UNIX_EPOCH, "a", "b").text("é").encode("h", 480).line,
+        format!("<27>1 1970-01-01T00:00:00.000000Z h a {pid} b - \u{feff}é")
     );
     let bare = Message::new((3, Severity::Error), UNIX_EPOCH, "", "with space");
     assert_eq!(
@@ -125,7 +129,7 @@ fn a_message_leaves_as_a_datagram() {
     assert_eq!(ip[20..26], [2, 2, 2, 2, 0, (line.len() + 8) as u8]);
     assert!(matches!(wire::l4::verify(ip), Ok(wire::l4::Verdict::Valid)));
     assert_eq!(&ip[28..], line.as_bytes());
-    assert_eq!(world.get::<Syslog>().counts.sent.load(Ordering::Relaxed), 1);
+    assert_eq!(world.get::<Syslog>().counts.sent(), 1);
 }
 
 #[suite::test]
@@ -142,7 +146,7 @@ fn filter_and_collector_decide_what_is_sent() {
     assert!(!syslog.is_sent(Severity::Informational));
     syslog.send(&world, &message("not urgent"));
     assert!(sent(&mut rig).is_empty());
-    assert_eq!(syslog.filtered.load(Ordering::Relaxed), 1);
+    assert_eq!(syslog.filtered(), 1);
     rig.cli("test syslog local7 notice app kind sd-id x@1 sd-param a 'b c' sd-param d e sd-id y 'good day'");
     let lines = sent(&mut rig);
     let parsed = parse(&lines[0]).expect("a message");
@@ -170,6 +174,7 @@ fn bad_words_are_refused() {
         "test syslog local1 notice 'a b' kind",
         "test syslog local1 notice app kind sd-id a=b",
         "test syslog local1 notice app kind sd-id a sd-param x]y z",
+        "test syslog local1 notice app kind sd-id a sd-id b sd-id a",
     ] {
         rig.refused(line);
     }
@@ -184,8 +189,8 @@ fn an_unreachable_collector_is_counted() {
     world.get::<Syslog>().send(&world, &message("hello"));
     assert!(sent(&mut rig).is_empty());
     let counts = world.get::<Syslog>().counts.clone();
-    assert_eq!(counts.unreachable.load(Ordering::Relaxed), 1);
-    assert_eq!(counts.sent.load(Ordering::Relaxed), 0);
+    assert_eq!((counts.unreachable(), counts.sent()), (1, 0));
+    assert_eq!(world.stats.simple("/syslog/unreachable").sum(0), 1);
 }
 
 #[suite::test]

@@ -35,6 +35,11 @@ pub fn parse(line: &str) -> Option<Parsed> {
         None => elements(rest)?,
     };
     let text = if text.is_empty() { "" } else { text.strip_prefix(' ')? };
+    // RFC 5424 6.4: UTF-8 begins with a byte order mark.
+    let text = match text.strip_prefix('\u{feff}') {
+        Some(text) => text,
+        None => Some(text).filter(|text| text.is_ascii())?,
+    };
     let own = str::to_string;
     Some(Parsed {
         priority,
