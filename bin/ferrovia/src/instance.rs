@@ -12,6 +12,7 @@ use cli::{Command, Output, Tree};
 use graph::{ConfigLine, ConfigLines, Plugin, Runtime, ThreadPlan, Threads, World, WorldConfig};
 use rustix::net::SocketType;
 use simd::Level;
+use std::hash::{BuildHasher as _, RandomState};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,6 +142,8 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
             compat_vpp,
             runtime_dir,
             off,
+            // Identifications of fragments differ from those after another start (RFC 7739 5).
+            seed: RandomState::new().hash_one(std::process::id()),
         },
         on,
     )

@@ -76,6 +76,7 @@ impl Core {
         handoffs: Handoffs,
         clock: Arc<Clock>,
         reasons: Arc<Slots<Reason>>,
+        seed: u64,
     ) -> Self {
         let lane = |name| stats.simple(name).lane(thread.at());
         Self {
@@ -99,7 +100,8 @@ impl Core {
             now: 0,
             observer: None,
             stage: Some(Frame::new(pool)),
-            rng: 0x9e37_79b9_7f4a_7c15 ^ (u64::from(thread.0) << 32),
+            // Zero would stay zero.
+            rng: (seed ^ (u64::from(thread.0) << 32)).max(1),
         }
     }
 

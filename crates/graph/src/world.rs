@@ -54,6 +54,9 @@ pub struct WorldConfig {
     pub runtime_dir: PathBuf,
     /// Plugins of the program that are switched off. Others may ask for their state.
     pub off: &'static [&'static Plugin],
+    /// Where the threads' pseudorandom numbers begin. Two instances of one seed that do the same draw
+    /// the same numbers.
+    pub seed: u64,
 }
 
 impl Default for WorldConfig {
@@ -67,6 +70,7 @@ impl Default for WorldConfig {
             compat_vpp: false,
             runtime_dir: std::env::temp_dir(),
             off: &[],
+            seed: 0x9e37_79b9_7f4a_7c15,
         }
     }
 }
@@ -176,6 +180,7 @@ impl World {
                     handoffs,
                     world.clock.clone(),
                     reasons.clone(),
+                    config.seed,
                 );
                 Runtime::new(
                     core,
