@@ -251,7 +251,9 @@ impl Ipfix {
             let why = "the default exporter stays: `set ipfix exporter off' takes its collector";
             return Err(Error::failed(why).retval(retval::INVALID_VALUE));
         }
-        if let Some(mut exporter) = state.exporters.remove(&number) {
+        if let Some(mut exporter) = state.exporters.remove(&number)
+            && exporter.streams.values().any(|stream| stream.waiting() > 0)
+        {
             exporter.flush(world);
         }
         state.forget_sources();

@@ -205,6 +205,7 @@ fn requests_that_change_nothing_are_known() {
         calls.filter(|e| !e.changes && !streams.contains(e.name)).map(|e| e.name).collect();
     let known = BTreeSet::from([
         "abf_plugin_get_version",
+        "acl_plugin_control_ping",
         "acl_plugin_get_conn_table_max_entries",
         "acl_plugin_get_version",
         "acl_plugin_use_hash_lookup_get",
@@ -219,6 +220,7 @@ fn requests_that_change_nothing_are_known() {
         "det44_forward",
         "det44_get_timeouts",
         "det44_reverse",
+        "dhcp_plugin_control_ping",
         "dhcp_plugin_get_version",
         "dslite_get_aftr_addr",
         "dslite_get_b4_addr",
