@@ -25,7 +25,7 @@ fn name(of: &str) -> &str {
 }
 
 /// The types that files (relative path, content) implement as shared state and that their own crate
-/// doesn't declare. Tests declare for themselves.
+/// doesn't declare, nor a user with a type of its own. Tests declare for themselves.
 pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let (mut declared, mut made) = (BTreeSet::new(), Vec::new());
     for (path, content) in files {
@@ -39,6 +39,9 @@ pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Ve
                 let of_a_type = OF_A_TYPE.iter().filter_map(|state| behind.split_once(state));
                 let of_a_type = of_a_type.filter(|(path, _)| !path.contains(['<', '>']));
                 declared.insert((package, name(behind)));
+                // A state for a type of its user's is in the user's list, with the path to it.
+                let owner = behind.trim_start_matches("::").split("::").next();
+                declared.extend(owner.map(|owner| (owner, name(behind))));
                 declared.extend(of_a_type.map(|(_, of)| (package, name(of))));
             }
         }
@@ -53,7 +56,10 @@ pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Ve
             }
         }
     }
-    made.retain(|(_, package, of)| !declared.contains(&(package, of)));
+    made.retain(|(_, package, of)| {
+        let crate_name = package.rsplit('/').next().unwrap_or_default().replace('-', "_");
+        ![package, crate_name.as_str()].iter().any(|by| declared.contains(&(by, of)))
+    });
     let fault = |(path, _, of): (&str, _, &str)| {
         format!(
             "{path}: {of} is shared state, but in no plugin's list (`state: &[StateDef::of::<{of}>()]`)"
@@ -78,6 +84,8 @@ mod tests {
         ] {
             assert_eq!(undeclared([MADE, ("features/a/src/lib.rs", list)]), [""; 0], "{list}");
         }
+        let user = ("features/b/src/lib.rs", "state: &[StateDef::of::<::a::x::Ways<Settings>>()]");
+        assert_eq!(undeclared([MADE, user]), [""; 0]);
     }
 
     #[test]

@@ -54,8 +54,8 @@ pub struct WorldConfig {
     pub runtime_dir: PathBuf,
     /// Plugins of the program that are switched off. Others may ask for their state.
     pub off: &'static [&'static Plugin],
-    /// Where the threads' pseudorandom numbers begin. Two instances of one seed that do the same draw
-    /// the same numbers.
+    /// Where the threads' pseudorandom numbers begin. Two instances of one seed that do the same
+    /// draw the same numbers.
     pub seed: u64,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The sessions of the thread that runs them, without a lock: indexed by discriminator, by addresses,
-//! and by the time at which they have something to do.
+//! The sessions of the thread that runs them, without a lock: indexed by discriminator, by
+//! addresses, and by the time at which they have something to do.
 
 use crate::home::{Home, Report, SessionKey};
 use crate::packet::{Control, FIRST_PORT, PORTS};

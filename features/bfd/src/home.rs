@@ -16,7 +16,8 @@ use std::sync::Arc;
 pub const THREAD: ThreadIndex = ThreadIndex(0);
 /// The name of the node that runs their timers.
 pub const NODE: &str = "bfd-process";
-/// Maximum number of reports that wait for control. A session whose report doesn't fit reports later.
+/// Maximum number of reports that wait for control. A session whose report doesn't fit reports
+/// later.
 const REPORTS: usize = 4096;
 
 /// The interface and the addresses of a session.

@@ -14,8 +14,8 @@
 //! packets leave and are processed in time. `bfd-process` is woken by an alarm of the thread's loop
 //! (`Cx::tick_at`) at the earliest time of a heap of sessions. Packets that another thread receives
 //! are checked there and handed over, up to a rate per peer (`peers`). Control keeps the
-//! configuration, and gets changes of state from a queue (`home::Report`), up to a rate per session;
-//! then it moves the traffic of routes, publishes events, and logs.
+//! configuration, and gets changes of state from a queue (`home::Report`), up to a rate per
+//! session; then it moves the traffic of routes, publishes events, and logs.
 //!
 //! **Routes.** A session is a watcher of next hops (`paths`, `net::NextHops::set_unusable`): one
 //! store moves the traffic of any number of routes.

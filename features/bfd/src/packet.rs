@@ -257,7 +257,8 @@ impl Control {
 }
 
 impl Section {
-    /// Reads a section of at least 2 bytes. Absent fields are 0; `Auth::covers` refuses such a section.
+    /// Reads a section of at least 2 bytes. Absent fields are 0; `Auth::covers` refuses such a
+    /// section.
     fn read(bytes: &[u8]) -> Self {
         let sequence = if bytes.len() >= 8 { u32_at(bytes, 4) } else { 0 };
         let key_id = bytes.get(2).copied().unwrap_or(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The UDP ports of sessions, registered while there are sessions of one hop, or of several. Without
-//! sessions, datagrams to these ports may go to another program, such as a BFD daemon behind a
-//! mirror of the interface.
+//! The UDP ports of sessions, registered while there are sessions of one hop, or of several.
+//! Without sessions, datagrams to these ports may go to another program, such as a BFD daemon
+//! behind a mirror of the interface.
 
 use crate::echo::EchoInput;
 use crate::home::SessionKey;

@@ -21,8 +21,8 @@ pub struct Settings {
     pub desired_min_tx: u32,
     /// Least interval at which packets are received.
     pub required_min_rx: u32,
-    /// Detection time multiplier in our packets: the peer takes the session down when as many packets
-    /// in a row are missing.
+    /// Detection time multiplier in our packets: the peer takes the session down when as many
+    /// packets in a row are missing.
     pub detect_mult: u8,
 }
 
@@ -227,8 +227,8 @@ impl Session {
         }
     }
 
-    /// Changes the state: notes the reason, sends a packet soon, ends a poll, and puts the intervals
-    /// of the new state into force.
+    /// Changes the state: notes the reason, sends a packet soon, ends a poll, and puts the
+    /// intervals of the new state into force.
     pub(crate) fn enter(&mut self, state: State, diag: Diag, now: u64) {
         if self.state == state {
             return;
@@ -309,8 +309,8 @@ impl Session {
         self.echo.active.then(|| self.echo.sent.map_or(0, |sent| sent + interval))
     }
 
-    /// The time at which the peer's silence is detected. While a session is down, each end sends only
-    /// once in a second (6.8.3).
+    /// The time at which the peer's silence is detected. While a session is down, each end sends
+    /// only once in a second (6.8.3).
     fn expiry(&self) -> Option<u64> {
         let heard = self.heard.filter(|_| self.remote.disc != 0)?;
         let slow = u64::from(self.remote.detect_mult) * u64::from(SLOW) * MICRO;

@@ -31,7 +31,8 @@
 //!
 //! **Logs.** Syslog gets the sessions (`nat::log`), with the B4 as SV6ENC.
 //!
-//! Limits: no VRFs, the default tables alone; super-packets are dropped, with a reason of their own.
+//! Limits: no VRFs, the default tables alone; super-packets are dropped, with a reason of their
+//! own.
 
 mod api;
 mod ce;

@@ -53,8 +53,8 @@ const fn decapsulated(inner: Ecn, outer: Ecn) -> Option<Ecn> {
 }
 
 /// Takes the header off a packet of IPv4, `at` bytes into the buffer, which gets the congestion
-/// mark of the tunnel. Returns false if there is no sound packet behind the header (RFC 1812 5.2.2),
-/// or none that can have the mark: then it is to be dropped.
+/// mark of the tunnel. Returns false if there is no sound packet behind the header (RFC 1812
+/// 5.2.2), or none that can have the mark: then it is to be dropped.
 #[must_use]
 pub fn take(b: &mut Buffer, at: usize, l4: Field<L4>, cache: &mut Cache) -> bool {
     ip::finish_checksum(b);

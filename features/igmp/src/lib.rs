@@ -16,9 +16,9 @@
 //! A router keeps at most 4,096 groups and 32,768 sources of an interface, 1,024 of them for one
 //! group. A record beyond that changes nothing and is counted (`/net/igmp/rx/no-room`).
 //!
-//! **As in VPP**, IS_INCLUDE without sources counts as a leave, and the time after a leave is longer
-//! than the RFC's. Where VPP's tests are to pass (`FERROVIA_COMPAT`), answers are in its order and
-//! sooner, and only the first report of a group that is listened to is repeated.
+//! **As in VPP**, IS_INCLUDE without sources counts as a leave, and the time after a leave is
+//! longer than the RFC's. Where VPP's tests are to pass (`FERROVIA_COMPAT`), answers are in its
+//! order and sooner, and only the first report of a group that is listened to is repeated.
 //!
 //! Tests: Linux hosts that join and leave (`tests/lab/igmp.rs`); the tables of RFC 3376 6.4; both
 //! sides against each other on a lossy link; bytes of packets; 100,000 mutated packets.

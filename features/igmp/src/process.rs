@@ -258,8 +258,8 @@ impl Igmp {
         }
     }
 
-    /// Schedules the answer to a router's query, after a random time, so that hosts don't answer all
-    /// at once. VPP uses a tenth of the time.
+    /// Schedules the answer to a router's query, after a random time, so that hosts don't answer
+    /// all at once. VPP uses a tenth of the time.
     fn asked(&self, link: &mut Link, now: u64, query: &IgmpQuery<'_>) {
         let code = query.message.max_response;
         // Version 1 knows no time: 10 s; version 2 no codes (RFC 3376 4.1.1, 7.2.1).

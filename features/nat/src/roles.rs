@@ -70,8 +70,8 @@ impl Nodes {
     }
 }
 
-/// Checks that an interface with roles may get those in `which`, or has them if they are taken away;
-/// roles in `other` don't go with them.
+/// Checks that an interface with roles may get those in `which`, or has them if they are taken
+/// away; roles in `other` don't go with them.
 ///
 /// # Errors
 /// It has one of them, or one that doesn't go with them (−81); it has none of them (−6).

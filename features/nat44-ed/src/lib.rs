@@ -100,7 +100,7 @@ pub static PLUGIN: Plugin = Plugin {
     limits: &["Translated packets don't take the super-path"],
     state: &[
         ::nat::log::STATE,
-        StateDef::of::<state::Nat>(),
+        StateDef::of::<::nat::published::Published<settings::Settings>>(),
         StateDef::of::<state::Counters>(),
         StateDef::of::<PerThread<flows::Flows>>(),
         StateDef::of::<control::Control>(),

@@ -109,7 +109,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     state: &[
         ::nat::log::STATE,
-        StateDef::of::<state::Nat>(),
+        StateDef::of::<::nat::published::Published<settings::Settings>>(),
         StateDef::of::<state::Counters>(),
         StateDef::of::<ha::Ha>(),
         StateDef::of::<ha::resync::Resync>(),

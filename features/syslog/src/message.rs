@@ -160,8 +160,8 @@ impl Message {
         self
     }
 
-    /// The message with the name of its sender, in at most `most` bytes. If it is too long, it loses
-    /// the end of the text, then whole elements of structured data (RFC 5424 6.1).
+    /// The message with the name of its sender, in at most `most` bytes. If it is too long, it
+    /// loses the end of the text, then whole elements of structured data (RFC 5424 6.1).
     pub fn encode(&self, host: &str, most: usize) -> Encoded {
         let priority = u32::from(self.facility) * 8 + self.severity as u32;
         let (at, pid) = (Date::from(self.at), std::process::id());

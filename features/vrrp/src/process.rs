@@ -93,8 +93,8 @@ impl Vrrp {
         self.table().routers.values().filter_map(|vr| vr.machine.due()).min()
     }
 
-    /// Reads the advertisements that a virtual router received, and then runs its timer. So a master
-    /// whose advertisement arrived in time isn't replaced because control reads it late.
+    /// Reads the advertisements that a virtual router received, and then runs its timer. So a
+    /// master whose advertisement arrived in time isn't replaced because control reads it late.
     fn step(&self, world: &World, index: u32, now: u64) -> Vec<Effect> {
         let mut table = self.table();
         let Some(vr) = table.routers.get_mut(&index) else { return Vec::new() };

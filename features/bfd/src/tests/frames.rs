@@ -153,8 +153,8 @@ fn each_bad_packet_has_its_counter() {
     }
 }
 
-/// A host on the link can change the state of a session with each packet: control and the peer see a
-/// few of the changes, and the last one.
+/// A host on the link can change the state of a session with each packet: control and the peer see
+/// a few of the changes, and the last one.
 #[suite::test]
 fn a_session_that_flaps_is_reported_up_to_a_rate() {
     let mut rig = rig(1);

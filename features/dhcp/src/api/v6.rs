@@ -16,8 +16,8 @@ use net::api::{InterfaceIndex, Ip6Address, Ip6AddressWithPrefix, Ip6Prefix};
 use std::net::Ipv6Addr;
 use wire::{Ip6, Prefix};
 
-/// Starts or ends a client of an interface. Its start enables IPv6, as programs expect; that setting
-/// is saved by itself, and an operator may disable IPv6 again while the client is there.
+/// Starts or ends a client of an interface. Its start enables IPv6, as programs expect; that
+/// setting is saved by itself, and an operator may disable IPv6 again while the client is there.
 fn set_client(w: &World, sw_if: SwIfIndex, kind: Kind, group: &str, on: bool) -> Result<()> {
     let clients = w.get::<Clients6>();
     if !on {

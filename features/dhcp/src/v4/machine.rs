@@ -2,9 +2,9 @@
 //! The states of a DHCPv4 client (RFC 2131 4.4, figure 5), without side effects. Times are on the
 //! instance's clock, in nanoseconds.
 //!
-//! The first messages of a state are sent at VPP's times: a discovery each second, after ten of them
-//! each 5 seconds; eight requests; renewals each second. After ten renewals half of the rest of the
-//! state passes between two, a minute at least (RFC 2131 4.4.5).
+//! The first messages of a state are sent at VPP's times: a discovery each second, after ten of
+//! them each 5 seconds; eight requests; renewals each second. After ten renewals half of the rest
+//! of the state passes between two, a minute at least (RFC 2131 4.4.5).
 
 use super::message::{Message, MessageType, code};
 use super::routes::{Grant, is_host};

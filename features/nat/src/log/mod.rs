@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The event is made only if a log is on. The thread writes it into a ring and wakes the process
-//! `nat-log` of the control thread after a quiet time; it does nothing else. Where the ring is full,
-//! the event is lost and counted. The process reads the rings, and makes of events
+//! `nat-log` of the control thread after a quiet time; it does nothing else. Where the ring is
+//! full, the event is lost and counted. The process reads the rings, and makes of events
 //!
 //! - records of IPFIX, if [`Log::set_ipfix`] has switched them on (`ipfix`);
 //! - messages of syslog, if `set syslog sender` has set a collector and its filter lets severity
