@@ -242,6 +242,8 @@ fn comes_back(messages: &[String]) -> Result<(), Difference> {
         let mut instance = Instance::after(&BEFORE.join("\n"));
         send(&mut instance, messages);
         let text = instance.config();
+        // The kernel's interfaces that messages have made have their names until then.
+        drop(instance);
         let again = Instance::try_after(&text)
             .map_err(|e| Difference::new("a line", format!("{e}\n\n{text}")))?;
         let (now, before) = (sorted(&again.config()), sorted(&text));
