@@ -24,6 +24,12 @@ fn main() {
     println!("cargo::rustc-env=FERROVIA_COMMIT={commit}");
     println!("cargo::rustc-env=FERROVIA_DATE={date}");
     println!("cargo::rustc-env=FERROVIA_COMPILER={compiler}");
+    // Generic functions for types of the same layout have the same code: one copy of it is kept.
+    // The linker of this target, which comes with the compiler, can do this.
+    let is = |variable: &str, value: &str| std::env::var(variable).is_ok_and(|is| is == value);
+    if is("PROFILE", "release") && is("TARGET", "x86_64-unknown-linux-gnu") {
+        println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
+    }
     // The commit changes where HEAD, or the branch that it names, does.
     println!("cargo::rerun-if-changed=build.rs");
     let branch = output_of("git", &["symbolic-ref", "--quiet", "HEAD"]);
