@@ -143,6 +143,7 @@ fn rule_of(rule: &FirewallRule) -> Result<Rule> {
         length: read(&rule.length)?,
         input: word(&rule.input),
         output: word(&rule.output),
+        rate: Some(rule.most_in_a_second).filter(|rate| *rate > 0),
         log: rule.log,
     })
 }
@@ -169,6 +170,7 @@ fn rule_to(number: u32, rule: &Rule) -> FirewallRule {
         length: text(&rule.length),
         input: text(&rule.input),
         output: text(&rule.output),
+        most_in_a_second: rule.rate.unwrap_or(0),
     }
 }
 

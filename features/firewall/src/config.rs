@@ -44,7 +44,7 @@ pub const EXAMPLES: &[Script] = &[Script::here(
      set interface firewall zone loop2 none
      firewall policy from lan to wan default reject log
      firewall rule from lan to wan 10 accept name web dst servers proto tcp dport web log
-     firewall rule from lan to wan 20 accept src 10.0.0.0/8 proto udp sport 1024-65535 dport 53
+     firewall rule from lan to wan 20 accept src 10.0.0.0/8 proto udp sport 1024-65535 dport 53 rate 100
      firewall rule from lan to wan 30 drop proto icmp icmp 8/0 dscp 46 length 100-1500
      firewall rule from lan to wan 40 reject proto tcp tcp-flags syn/syn,ack out uplinks
      firewall rule from lan to wan 50 drop src 2001:db8::/32 dst 2001:db8:2::1

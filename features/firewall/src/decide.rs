@@ -26,10 +26,9 @@ impl<F: Judged> Judge<F> {
         let Some(policy) = policy else {
             return self.no_policy(packet, case);
         };
-        let decision = self.decide(policy, packet, case);
-        match decision.action {
-            Action::Accept => Verdict::Permit(decision.number),
-            action => self.refuse(action, decision, packet, case),
+        match self.decide(policy, packet, case) {
+            Ok(decision) => Verdict::Permit(decision.number),
+            Err(refused) => refused,
         }
     }
 
@@ -41,33 +40,32 @@ impl<F: Judged> Judge<F> {
         Verdict::Drop(Reason::NoPolicy)
     }
 
-    /// The decision of a policy, which is counted.
+    /// The decision of a policy that accepts the packet, which is counted.
+    ///
+    /// # Errors
+    /// The verdict on a packet that it doesn't accept.
     fn decide<'t>(
         &self,
         policy: &'t Compiled,
         packet: &Packet<F::Addr>,
         case: &Case<'t>,
-    ) -> &'t Decision {
+    ) -> Result<&'t Decision, Verdict> {
         let sets = (&*case.generation.sets, case.turn);
         let decision = policy.decide::<F>(packet, case.interfaces, sets);
         decision.hits.note(&self.hits, packet.length.into(), case.now);
-        decision
-    }
-
-    fn refuse(
-        &self,
-        action: Action,
-        decision: &Decision,
-        packet: &Packet<F::Addr>,
-        case: &Case<'_>,
-    ) -> Verdict {
+        let has_room = |rate| decision.hits.accept(rate, case.now);
+        let why = match decision.action {
+            Action::Accept if decision.rate.is_none_or(has_room) => return Ok(decision),
+            Action::Accept => Reason::Rate(decision.number),
+            Action::Drop | Action::Reject => Reason::Rule(decision.number),
+        };
         if decision.log {
-            self.deny(packet, case, Some(decision.hits.cell), Reason::Rule(decision.number));
+            self.deny(packet, case, Some(decision.hits.cell), why);
         }
-        match action {
+        Err(match decision.action {
             Action::Reject => Verdict::Reject(decision.number),
-            _ => Verdict::Drop(Reason::Rule(decision.number)),
-        }
+            Action::Accept | Action::Drop => Verdict::Drop(why),
+        })
     }
 
     /// Logs a packet that is dropped.
@@ -111,10 +109,10 @@ impl<F: Judged> Judge<F> {
             Ok(tcp) => tcp,
             Err(why) => return Verdict::Drop(why),
         };
-        let decision = self.decide(policy, packet, case);
-        if decision.action != Action::Accept {
-            return self.refuse(decision.action, decision, packet, case);
-        }
+        let decision = match self.decide(policy, packet, case) {
+            Ok(decision) => decision,
+            Err(refused) => return refused,
+        };
         let session = Session {
             generation: case.generation.number,
             origin: side as u8,

@@ -82,8 +82,11 @@ pub fn explain(w: &World, m: &Matches) -> Result<Output> {
     };
     let (action, name) = (counted.rule.action, counted.rule.name.as_deref());
     let named = name.map_or_else(String::new, |name| format!(" ({name})"));
-    let text =
-        format!("{} by rule {number}{named} of the policy from {out} to {back}", done(action));
+    let rate = counted.rule.rate.map_or_else(String::new, |n| format!(", {n} in a second"));
+    let text = format!(
+        "{} by rule {number}{named} of the policy from {out} to {back}{rate}",
+        done(action)
+    );
     answer(text, Some(action), Some((*number, name)))
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Counters of rules.
 
+use crate::limits::in_rate;
 use graph::World;
 use stats::{Combined, CombinedLane};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,8 @@ pub struct Hits {
     pub cell: u32,
     /// Time of the instance's clock; 0 for never.
     last: AtomicU64,
+    /// A second, and the packets that the rule accepted in it.
+    rate: AtomicU64,
 }
 
 impl Hits {
@@ -24,6 +27,11 @@ impl Hits {
     pub fn note(&self, lane: &CombinedLane, bytes: usize, now: u64) {
         lane.add(self.cell as usize, 1, bytes as u64);
         self.last.store(now, Ordering::Relaxed);
+    }
+
+    /// Counts a packet that is accepted; false if the rule has accepted `most` in this second.
+    pub fn accept(&self, most: u32, now: u64) -> bool {
+        in_rate(&self.rate, (now / 1_000_000_000) as u32, most)
     }
 
     /// Time of the last packet, if there was one.
@@ -48,7 +56,8 @@ impl Cells {
     pub fn take(&mut self) -> Arc<Hits> {
         let free = self.used.iter().position(|hits| hits.strong_count() == 0);
         let at = free.unwrap_or(self.used.len());
-        let hits = Arc::new(Hits { cell: at as u32, last: AtomicU64::new(0) });
+        let hits =
+            Arc::new(Hits { cell: at as u32, last: AtomicU64::new(0), rate: AtomicU64::new(0) });
         match self.used.get_mut(at) {
             Some(used) => {
                 *used = Arc::downgrade(&hits);

@@ -96,7 +96,7 @@ pub static PLUGIN: Plugin = Plugin {
         "Records of decisions for syslog, and questions which rule would decide (`firewall explain`)",
     ],
     spec: &["RFC 9293", "RFC 5961", "RFC 7323", "RFC 5927", "RFC 5424"],
-    limits: &["No match on MAC addresses or the time of day", "No action that limits rates"],
+    limits: &["No match on MAC addresses or the time of day"],
     state: &[
         StateDef::of::<settings::Settings>(),
         StateDef::of::<judge::Rules>(),

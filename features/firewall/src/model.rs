@@ -70,6 +70,9 @@ pub struct Rule {
     /// A set of interfaces by which they leave.
     #[words("[out <out:word>]", json = "out")]
     pub output: Option<String>,
+    /// The most that it accepts in a second: packets that begin a session, or pass without one.
+    #[words("[rate <rate:1-1000000000>]")]
+    pub rate: Option<u32>,
     /// They are logged.
     #[words("[log]")]
     pub log: bool,
@@ -93,6 +96,15 @@ impl Rule {
         }
         if self.icmp.is_some() && !is_icmp {
             return Err(Error::usage("type and code are of ICMP: expected proto icmp or icmp6"));
+        }
+        match self.rate {
+            Some(0) => return Err(Error::usage("expected a rate of 1 or more in a second, not 0")),
+            Some(_) if self.action != Action::Accept => {
+                return Err(Error::usage(
+                    "a rate is of packets that are accepted: expected accept",
+                ));
+            }
+            _ => {}
         }
         if self.families() == [false; 2] {
             return Err(Error::usage(

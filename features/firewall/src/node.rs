@@ -81,6 +81,9 @@ pub enum To {
     /// {ip} packets from zones with as many sessions as they may have
     #[drop]
     ZoneLimit,
+    /// {ip} packets beyond the rate of a rule
+    #[drop]
+    RuleRate,
     /// To the thread that owns the flow.
     #[keep]
     Elsewhere,
@@ -112,6 +115,7 @@ impl To {
             Reason::Full => Self::Full,
             Reason::Source => Self::SourceLimit,
             Reason::Zone => Self::ZoneLimit,
+            Reason::Rate(_) => Self::RuleRate,
         }
     }
 }

@@ -101,6 +101,8 @@ impl Conditions {
 pub struct Decision {
     /// The outcome.
     pub action: Action,
+    /// The most that it accepts in a second.
+    pub rate: Option<u32>,
     /// It is logged.
     pub log: bool,
     /// Number of the rule; `None` if none matches.
@@ -223,6 +225,7 @@ impl Compiled {
             (0..).zip(policy.rules.values()).map(|(at, counted)| (at, &*counted.rule)).collect();
         let decision = |(number, counted): (&u32, &Counted)| Decision {
             action: counted.rule.action,
+            rate: counted.rule.rate,
             log: counted.rule.log,
             number: Some(*number),
             hits: counted.hits.clone(),
@@ -234,6 +237,7 @@ impl Compiled {
             ip6: OfVersion::new(&rules, forest)?,
             otherwise: Decision {
                 action: policy.options.otherwise,
+                rate: None,
                 log: policy.options.log,
                 number: None,
                 hits: policy.hits.clone(),

@@ -37,6 +37,8 @@ pub enum Reason {
     Source,
     /// The zone that it comes from has as many sessions as it may have.
     Zone,
+    /// The rule that accepts it has accepted as many in this second as it may.
+    Rate(Option<u32>),
 }
 
 impl Reason {
@@ -57,6 +59,7 @@ impl Reason {
             Self::Full => "session table full",
             Self::Source => "limit of source",
             Self::Zone => "limit of zone",
+            Self::Rate(_) => "rate of rule",
         }
     }
 }
@@ -98,7 +101,7 @@ impl Verdict {
     pub fn rule(&self) -> Option<u32> {
         match self {
             Self::New(rule) | Self::Permit(rule) | Self::Reject(rule) => *rule,
-            Self::Drop(Reason::Rule(rule)) => *rule,
+            Self::Drop(Reason::Rule(rule) | Reason::Rate(rule)) => *rule,
             Self::Unchecked | Self::Session | Self::Drop(_) | Self::Elsewhere(_) => None,
         }
     }

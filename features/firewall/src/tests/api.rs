@@ -22,6 +22,7 @@ fn rule(number: u32, destination: &str, ports: &str) -> FirewallRule {
         length: "40-100".into(),
         input: "".into(),
         output: "".into(),
+        most_in_a_second: 5,
     }
 }
 

@@ -150,3 +150,42 @@ fn a_host_and_a_zone_have_limits() {
     let passed = (1..=10).filter(|port| passes(&mut rig, 0, 1, &udp(*port))).count();
     assert_eq!(passed, 2);
 }
+
+/// A rule accepts as many new flows in a second as its rate; others are dropped, not left to the
+/// rules behind it, and flows that are there go on.
+#[suite::test]
+fn a_rule_has_a_rate() {
+    let mut rig = zones(false);
+    rig.cli("firewall policy from lan to wan");
+    rig.cli("firewall rule from lan to wan 10 accept proto udp rate 3 log");
+    rig.cli("firewall rule from lan to wan 20 accept");
+    let udp = |port| from_to(false, 0, 1).udp(port, 53);
+    for second in 0..3 {
+        rig.seconds(1);
+        let ports = second * 100 + 1..=second * 100 + 10;
+        let began: Vec<u16> = ports.filter(|port| passes(&mut rig, 0, 1, &udp(*port))).collect();
+        assert_eq!(began.len(), 3);
+        assert!(began.iter().all(|port| passes(&mut rig, 0, 1, &udp(*port))), "sessions go on");
+    }
+    assert_eq!(rig.count(OUT, "rule_rate"), 21);
+    let log = rig.cli("show firewall log");
+    assert!(log.contains("rate of rule"), "{log}");
+    // Messages that neither ask nor answer have no session: each counts.
+    rig.cli("firewall rule from lan to wan 5 accept proto 47 rate 2");
+    let gre = from_to(false, 0, 1).protocol(wire::IpProtocol(47)).payload(&[0; 40]);
+    let passed = (0..5).filter(|_| passes(&mut rig, 0, 1, &gre)).count();
+    assert!(passed == 2 || passed == 5, "{passed}");
+    // The same rule again has its count, another rate begins anew.
+    rig.seconds(1);
+    assert_eq!((400..410).filter(|port| passes(&mut rig, 0, 1, &udp(*port))).count(), 3);
+    rig.cli("firewall rule from lan to wan 10 accept proto udp rate 3 log");
+    assert!(!passes(&mut rig, 0, 1, &udp(420)));
+    rig.cli("firewall rule from lan to wan 10 accept proto udp rate 4 log");
+    assert_eq!((430..440).filter(|port| passes(&mut rig, 0, 1, &udp(*port))).count(), 4);
+    let why = rig.cli("firewall explain 10.0.0.2 10.0.1.2 udp dport 53 from lan to wan");
+    assert!(why.contains("accepted by rule 10") && why.contains(", 4 in a second"), "{why}");
+    for (line, what) in [("10 drop rate 5", "expected accept"), ("10 accept rate 0", "rate")] {
+        let error = rig.refused(&format!("firewall rule from lan to wan {line}")).1;
+        assert!(error.contains(what), "{error}");
+    }
+}

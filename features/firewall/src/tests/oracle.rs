@@ -79,6 +79,7 @@ impl Draw {
             }),
             input: self.maybe(|draw| format!("i{}", draw.0.below(2))),
             output: self.maybe(|draw| format!("i{}", draw.0.below(2))),
+            rate: None,
             log: false,
         };
         match self.0.below(6) {
