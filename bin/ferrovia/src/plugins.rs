@@ -45,6 +45,7 @@ pub static ALL: &[&Plugin] = &[
     &ip6_nd::PLUGIN,
     &vrrp::PLUGIN,
     &igmp::PLUGIN,
+    &arping::PLUGIN,
     &l2::PLUGIN,
     &span::PLUGIN,
     &l2patch::PLUGIN,

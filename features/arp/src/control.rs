@@ -211,8 +211,8 @@ fn is_attached(world: &World, sw_if: SwIfIndex, ip: Ipv4Addr) -> bool {
         || said.flat_map(|said| &said.paths).any(|(path, _)| here(path.kind))
 }
 
-/// Sends requests by an interface, from the main thread.
-fn send(world: &World, interface: &Interface, requests: Vec<Request>) {
+/// Sends requests and announcements by an interface, from the main thread.
+pub fn send(world: &World, interface: &Interface, requests: Vec<Request>) {
     let tx = Lanes::tx::<Arp>(world, ThreadIndex(0));
     for request in &requests {
         let lane = if request.sender == request.target { &tx.gratuitous } else { &tx.requests };

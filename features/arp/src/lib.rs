@@ -35,8 +35,8 @@ mod reply;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use control::{Arp, Conflict, Gratuitous, set_proxy};
-pub use frame::answer;
+pub use control::{Arp, Conflict, Gratuitous, send, set_proxy};
+pub use frame::{Request, answer};
 pub use ranges::{Range, Ranges};
 
 use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef};

@@ -64,6 +64,7 @@ mod unicast_proxy;
 mod verbs;
 
 pub use dad::{Change, Dad, Settings, State};
+pub use protocol::say;
 pub use proxy::Proxies;
 pub use ra::{Advertiser, RaConfig, RaPrefix};
 pub use rd::{Backoff, Receiver};

@@ -117,7 +117,8 @@ fn probe(world: &World, due: &[Neighbor]) {
     }
 }
 
-/// Sends messages, counted under `what`.
+/// Sends messages by an interface, from the main thread, counted under `what`: `requests`,
+/// `replies` or `gratuitous`.
 pub fn say(world: &World, interface: &Interface, what: &str, frames: Vec<Vec<u8>>) {
     let counter = world.stats.simple(&format!("{}/tx/{what}", Nd::COUNTERS));
     counter.control().add(interface.sw_if.at(), frames.len() as u64);
