@@ -10,6 +10,7 @@
 pub mod command;
 pub mod describe;
 pub mod discovery;
+pub mod dns;
 pub mod fragments;
 pub mod measure;
 pub mod memif;
@@ -66,6 +67,11 @@ mod tests {
     #[suite::test]
     fn discovery() {
         kept_and_changed("discovery", crate::discovery::run);
+    }
+
+    #[suite::test]
+    fn dns() {
+        kept_and_changed("dns", crate::dns::run);
     }
 
     #[suite::test]

@@ -4,6 +4,7 @@
 mod acl;
 mod af_xdp;
 mod api;
+mod arping;
 mod bfd;
 mod bond;
 mod bridge;
@@ -15,6 +16,7 @@ mod datagrams;
 mod devices;
 mod dhcp;
 mod discovery;
+mod dns;
 mod ends;
 mod firewall;
 mod forward;

@@ -46,6 +46,7 @@ pub static ALL: &[&Plugin] = &[
     &vrrp::PLUGIN,
     &igmp::PLUGIN,
     &arping::PLUGIN,
+    &dns::PLUGIN,
     &l2::PLUGIN,
     &span::PLUGIN,
     &l2patch::PLUGIN,

@@ -150,6 +150,22 @@ pub const INVALID_QUEUE: Retval = Retval(-125);
 pub const UNSUPPORTED: Retval = Retval(-126);
 /// Another interface has the IPv6 address or its network.
 pub const DUPLICATE_IF_ADDRESS: Retval = Retval(-127);
+/// The text is no name.
+pub const ILLEGAL_NAME: Retval = Retval(-133);
+/// There is no DNS server to ask.
+pub const NO_NAME_SERVERS: Retval = Retval(-134);
+/// The address is no DNS server's.
+pub const NAME_SERVER_NOT_FOUND: Retval = Retval(-135);
+/// DNS is disabled.
+pub const NAME_RESOLUTION_NOT_ENABLED: Retval = Retval(-136);
+/// DNS servers can't read the question.
+pub const NAME_SERVER_FORMAT_ERROR: Retval = Retval(-137);
+/// DNS has no such name.
+pub const NAME_SERVER_NO_SUCH_NAME: Retval = Retval(-138);
+/// The name has no addresses.
+pub const NAME_SERVER_NO_ADDRESSES: Retval = Retval(-139);
+/// No DNS server answers.
+pub const NAME_SERVER_NEXT_SERVER: Retval = Retval(-140);
 /// The ACL is in the input list of an interface.
 pub const ACL_IN_USE_INBOUND: Retval = Retval(-142);
 /// The ACL is in the output list of an interface.

@@ -20,6 +20,7 @@
 mod arp;
 pub mod checksum;
 pub mod describe;
+pub mod dns;
 mod ethernet;
 mod family;
 mod geneve;

@@ -47,8 +47,18 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[StateDef::of::<waiters::Waiters>()],
     nodes: &[NodeDef::of::<input4::Input4>(), NodeDef::of::<input6::Input6>()],
     features: &[
-        Feature { arc: "arp", node: "arping-input", before: &["arp-reply"], after: &[] },
-        Feature { arc: "ip6-local", node: "arping6-input", before: &[], after: &[] },
+        Feature {
+            arc: "arp",
+            node: "arping-input",
+            before: &["arp-reply"],
+            after: &["vrrp4-arp-input"],
+        },
+        Feature {
+            arc: "ip6-local",
+            node: "arping6-input",
+            before: &[],
+            after: &["vrrp6-nd-input"],
+        },
     ],
     cli: self::cli::COMMANDS,
     transient: &[("arping", "sends once")],

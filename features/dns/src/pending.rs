@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Questions that wait for an answer of a name server, and who waits for it.
+
+use crate::answer::{Answer, Client};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use wire::dns::{Name, Question, Rcode};
+
+/// Questions that wait at most.
+pub const MOST: usize = 256;
+/// Questions that one client waits for at most; those that wait for one question, too.
+const SHARE: usize = 32;
+/// Aliases that are followed by questions of our own for one question at most.
+pub const MOST_ALIASES: usize = 8;
+
+/// An alias: name, TTL, canonical name.
+pub type Alias = (Name, u32, Name);
+
+/// The client whose share a question counts to: its address, of IPv6 the network, which a host has
+/// as a whole; the unspecified address for clients of the API.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Owner(IpAddr);
+
+impl Owner {
+    /// Clients of the API, and commands.
+    pub const LOCAL: Self = Self(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+
+    /// A client.
+    pub fn of(ip: IpAddr) -> Self {
+        match ip {
+            IpAddr::V4(_) => Self(ip),
+            IpAddr::V6(ip) => Self(IpAddr::V6((ip.to_bits() & !u128::from(u64::MAX)).into())),
+        }
+    }
+}
+
+/// The end of a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// An answer, also that there is nothing.
+    Answer(Arc<Answer>),
+    /// The last response code of the servers, that of a failure if none responded.
+    Failed(Rcode),
+    /// There was no room for the question.
+    NoRoom,
+    /// Name resolution was disabled meanwhile.
+    Disabled,
+}
+
+/// Who waits for an answer.
+#[derive(Clone, Debug)]
+pub enum Waiter {
+    /// A client, by UDP.
+    Client(Client),
+    /// A call of the API; its outcome is left here.
+    Call(Arc<OnceLock<Outcome>>),
+}
+
+impl Waiter {
+    fn owner(&self) -> Owner {
+        match self {
+            Self::Client(client) => Owner::of(client.to.ip()),
+            Self::Call(_) => Owner::LOCAL,
+        }
+    }
+
+    /// True for a query that a client has repeated.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Client(a), Self::Client(b)) => (a.to, a.own, a.id) == (b.to, b.own, b.id),
+            _ => false,
+        }
+    }
+}
+
+/// The query that a server was asked with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The question: another one than that of the clients behind an alias.
+    pub question: Question,
+    /// The id: random, since others mustn't be able to guess it (RFC 5452 4).
+    pub id: u16,
+    /// The server.
+    pub server: IpAddr,
+    /// Our address and port, of which the port is random, too.
+    pub own: Option<SocketAddr>,
+}
+
+/// A question that waits.
+pub struct Pending {
+    /// The last query.
+    pub asked: Asked,
+    /// Queries sent for this name, and number of the server of the first of them.
+    pub tries: usize,
+    pub first: usize,
+    /// When the next server is asked, in nanoseconds.
+    pub due: u64,
+    /// The last response code of a server that failed.
+    pub rcode: Option<Rcode>,
+    /// Aliases that answers of servers ended with.
+    pub aliases: Vec<Alias>,
+    waiters: Vec<Waiter>,
+}
+
+/// Result of [`Table::wait`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// The question is new: a server is to be asked.
+    New,
+    /// It waits already.
+    Joined,
+    /// There is no room.
+    NoRoom,
+}
+
+/// All questions that wait.
+#[derive(Default)]
+pub struct Table {
+    pub pending: BTreeMap<Question, Pending>,
+    /// Number of waiters of each owner.
+    shares: BTreeMap<Owner, usize>,
+    /// Number of questions whose first waiter is an owner's.
+    questions: BTreeMap<Owner, usize>,
+}
+
+fn less(counts: &mut BTreeMap<Owner, usize>, owner: Owner) {
+    if let Some(n) = counts.get_mut(&owner) {
+        *n = n.saturating_sub(1);
+        if *n == 0 {
+            counts.remove(&owner);
+        }
+    }
+}
+
+impl Table {
+    /// Adds a waiter for a question. If there is no room for a new question, the owner with the most
+    /// of them loses one, if that is more than this owner has; its waiters are given back.
+    pub fn wait(&mut self, question: &Question, waiter: Waiter) -> (Wait, Vec<Waiter>) {
+        let owner = waiter.owner();
+        if let Some(pending) = self.pending.get(question)
+            && pending.waiters.iter().any(|other| other.is_same(&waiter))
+        {
+            return (Wait::Joined, Vec::new());
+        }
+        if self.shares.get(&owner).is_some_and(|n| *n >= SHARE) {
+            return (Wait::NoRoom, vec![waiter]);
+        }
+        if let Some(pending) = self.pending.get_mut(question) {
+            if pending.waiters.len() >= SHARE {
+                return (Wait::NoRoom, vec![waiter]);
+            }
+            pending.waiters.push(waiter);
+            *self.shares.entry(owner).or_default() += 1;
+            return (Wait::Joined, Vec::new());
+        }
+        let mut lost = Vec::new();
+        if self.pending.len() >= MOST {
+            let own = self.questions.get(&owner).copied().unwrap_or(0);
+            let most = self.questions.iter().max_by_key(|(_, n)| **n).map(|(o, n)| (*o, *n));
+            match most.filter(|(_, n)| *n > own + 1).and_then(|(o, _)| self.newest_of(o)) {
+                Some(victim) => lost = self.take(&victim).unwrap_or_default(),
+                None => return (Wait::NoRoom, vec![waiter]),
+            }
+        }
+        *self.shares.entry(owner).or_default() += 1;
+        *self.questions.entry(owner).or_default() += 1;
+        let asked = Asked {
+            question: question.clone(),
+            id: 0,
+            server: Ipv6Addr::UNSPECIFIED.into(),
+            own: None,
+        };
+        let pending = Pending {
+            asked,
+            tries: 0,
+            first: 0,
+            due: 0,
+            rcode: None,
+            aliases: Vec::new(),
+            waiters: vec![waiter],
+        };
+        self.pending.insert(question.clone(), pending);
+        (Wait::New, lost)
+    }
+
+    fn newest_of(&self, owner: Owner) -> Option<Question> {
+        let is_of = |p: &Pending| p.waiters.first().is_some_and(|w| w.owner() == owner);
+        let all = self.pending.iter().filter(|(_, pending)| is_of(pending));
+        all.max_by_key(|(_, pending)| pending.due).map(|(question, _)| question.clone())
+    }
+
+    /// Removes a question, and returns its waiters.
+    pub fn take(&mut self, question: &Question) -> Option<Vec<Waiter>> {
+        let pending = self.pending.remove(question)?;
+        if let Some(first) = pending.waiters.first() {
+            less(&mut self.questions, first.owner());
+        }
+        pending.waiters.iter().for_each(|waiter| less(&mut self.shares, waiter.owner()));
+        Some(pending.waiters)
+    }
+
+    /// The question to which a response belongs: a server's that was asked with this id, from this
+    /// address and port of ours (RFC 5452 9.1).
+    pub fn find(&self, server: IpAddr, own: SocketAddr, id: u16) -> Option<&Question> {
+        let fits = |asked: &Asked| (asked.server, asked.own, asked.id) == (server, Some(own), id);
+        self.pending.iter().find(|(_, pending)| fits(&pending.asked)).map(|(question, _)| question)
+    }
+
+    /// Number of those who wait for a question.
+    pub fn waiters(&self, question: &Question) -> usize {
+        self.pending.get(question).map_or(0, |pending| pending.waiters.len())
+    }
+}
