@@ -2,7 +2,7 @@
 //! The state of the resolver, and what operators and clients of the API change.
 
 use crate::cache::{self, Cache, Static};
-use crate::pending::{Outcome, Table};
+use crate::pending::{Outcome, Owner, Table};
 use crate::received::{Query, Response};
 use cli::{Error, Result, retval};
 use graph::{Shared, Signal, World};
@@ -22,6 +22,8 @@ const QUEUES: usize = 16;
 const WAITING: usize = 32;
 /// Responses of servers that wait at most.
 const RESPONSES: usize = 256;
+/// Name servers at most.
+const SERVERS: usize = 16;
 /// Ports that queries are sent from: 5 bits more for others to guess (RFC 5452 9.2).
 const PORTS: usize = 32;
 /// The first of the ports that programs choose from (RFC 6335 6).
@@ -92,7 +94,8 @@ impl Dns {
     /// Passes a client's query to control. False if its queue is full.
     #[inline(always)]
     pub fn post_query(&self, query: Query) -> bool {
-        let queue = self.random.hash_one(query.client.ip()) as usize % QUEUES;
+        let owner = Owner::of(query.client.ip());
+        let queue = self.random.hash_one(owner) as usize % QUEUES;
         let posted = self.queries.get(queue).is_some_and(|queue| queue.post(query).is_ok());
         self.signal.raise();
         posted
@@ -192,7 +195,7 @@ impl Dns {
     /// Adds a name server; one that is there stays where it is.
     ///
     /// # Errors
-    /// An address that isn't that of one host further away (−58).
+    /// An address that isn't that of one host further away (−58); there are 16 (−162).
     pub fn add_server(&self, world: &World, server: IpAddr) -> Result<()> {
         let of_link = matches!(server, IpAddr::V6(ip) if ip.is_unicast_link_local());
         let is_broadcast = matches!(server, IpAddr::V4(ip) if ip.is_broadcast());
@@ -208,9 +211,14 @@ impl Dns {
             return Err(Error::unsupported(why).retval(retval::INVALID_DST_ADDRESS));
         }
         self.change_servers(world, |servers| {
-            if !servers.contains(&server) {
-                servers.push(server);
+            if servers.contains(&server) {
+                return Ok(());
             }
+            if servers.len() >= SERVERS {
+                let why = format!("at most {SERVERS} name servers");
+                return Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED));
+            }
+            servers.push(server);
             Ok(())
         })
     }

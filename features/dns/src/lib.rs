@@ -73,7 +73,7 @@ pub static PLUGIN: Plugin = Plugin {
         "Every host that reaches an address of the router may ask: access lists keep others out",
         "Name servers are reached by the default table, from an address of the interface that leads \
          there",
-        "1,000 entries; 256 questions wait for servers, of which a client (of IPv6 a network of 64 \
+        "16 name servers, 1,000 entries; 256 questions wait for servers, of which a client (of IPv6 a network of 64 \
          bits) has 32",
         "Zones and their transfer aren't served, and names of the router itself aren't looked up by \
          its commands",

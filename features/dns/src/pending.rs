@@ -19,7 +19,7 @@ pub type Alias = (Name, u32, Name);
 
 /// The client whose share a question counts to: its address, of IPv6 the network, which a host has
 /// as a whole; the unspecified address for clients of the API.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner(IpAddr);
 
 impl Owner {

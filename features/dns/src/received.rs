@@ -2,6 +2,7 @@
 //! Messages that workers received, on their way to control.
 
 use buffer::{Buffer, Flags};
+use graph::SwIfIndex;
 use net::{Net, TableIndex};
 use std::net::{IpAddr, SocketAddr};
 use wire::dns::MAX_UDP;
@@ -39,7 +40,8 @@ pub struct Query {
     pub client: SocketAddr,
     /// The address of ours that it asks.
     pub own: IpAddr,
-    /// The table of the interface by which the query came.
+    /// The interface by which the query came, and its table.
+    pub sw_if: SwIfIndex,
     pub table: TableIndex,
     /// The message.
     pub bytes: Bytes,

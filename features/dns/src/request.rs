@@ -4,7 +4,7 @@
 use crate::control::Dns;
 use crate::received::{Bytes, Query, ends};
 use buffer::Buffer;
-use graph::{Build, Cx, Head, Next, Node, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Head, Next, Node, SwIfIndex, ThreadIndex, Trace, World};
 use ip::Ip;
 use net::Interfaces;
 use std::fmt;
@@ -97,7 +97,8 @@ impl<F: Ip> Node for RequestInput<F> {
         let Some(bytes) = Bytes::of(b) else { return To::BadRequest };
         let view = self.interfaces.views(cx.turn).get(b.rx_if as usize).unwrap_or_default();
         let table = F::table_of(&view);
-        let query = Query { client: ends.from, own: ends.to.ip(), table, bytes };
+        let sw_if = SwIfIndex(b.rx_if);
+        let query = Query { client: ends.from, own: ends.to.ip(), sw_if, table, bytes };
         if !self.dns.post_query(query) {
             return To::Busy;
         }

@@ -65,7 +65,13 @@ impl Dns {
         if !state.enabled {
             return;
         }
-        match answer::read(query) {
+        let mut query = *query;
+        if matches!(query.client.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local()) {
+            // The way back is the link.
+            let link = world.get::<LinkLocals>().table(query.sw_if);
+            query.table = link.unwrap_or(query.table);
+        }
+        match answer::read(&query) {
             Ok(client) => {
                 let question = client.question.clone();
                 if !client.recursion {

@@ -111,6 +111,21 @@ fn clients_and_servers_of_ip6_are_served_too() {
 }
 
 #[suite::test]
+fn a_client_of_the_link_gets_its_answer_by_the_link() {
+    let mut rig = rig();
+    rig.cli("dns cache add a.example 1.2.3.4");
+    let (port, world) = (rig.ports[0], rig.world());
+    let link = world.get::<net::LinkLocals>().address(port).expect("IPv6 is enabled");
+    let peer: IpAddr = "fe80::2".parse().expect("an address");
+    let known = Neighbor { is_static: true, ..Neighbor::new(port, peer, peer_mac(0)) };
+    world.get::<Neighbors>().set(&world, known).expect("set");
+    let message = query(5, &question("a.example", RecordType::A));
+    let to = SocketAddr::new(link.into(), 53);
+    let got = one(pass(&mut rig, &Datagram { port: 0, from: at("fe80::2", 4000), to, message }));
+    assert_eq!((got.port, got.from, got.to), (0, to, at("fe80::2", 4000)));
+}
+
+#[suite::test]
 fn wrong_queries_are_refused_or_dropped_by_name() {
     let mut rig = rig();
     let good = ask(2, 7, "www.example.com", RecordType::A);

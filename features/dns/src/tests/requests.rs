@@ -160,6 +160,8 @@ fn commands_say_what_is_wrong() {
         rig.cli("show dns servers"),
         "ip4 name servers:\n8.8.8.8\n8.8.4.4\nip6 name servers:\n2001:db8::53\n"
     );
+    (1..14).for_each(|i| _ = rig.cli(&format!("dns name-server 192.0.2.{i}")));
+    assert_eq!(rig.refused("dns name-server 192.0.2.99").0, -162);
     rig.cli("dns enable");
     rig.cli("dns cache add a.b 1.2.3.4");
     assert_eq!(rig.refused("dns cache add A.B 1.2.3.5").0, -116);
