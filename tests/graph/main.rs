@@ -18,6 +18,7 @@ mod multicast;
 mod mutated;
 mod mutated6;
 mod names;
+mod notes;
 mod objects;
 mod plugins;
 mod published;

@@ -181,7 +181,7 @@ fn answer(client: &RefCell<Client>, request: &Request, rows: usize) -> bool {
         match reply {
             Reply::Out(text) => return screen.show(&text),
             Reply::More(text) => screen.progress(&text),
-            Reply::Error(text) => errors += &text,
+            Reply::Error(text) | Reply::Note(text) => errors += &text,
             Reply::Words(..) | Reply::End(_) => {}
         }
         true

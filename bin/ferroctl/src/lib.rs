@@ -112,7 +112,7 @@ fn run(args: &Args) -> Result<bool, String> {
                 }
                 return piped.is_ok();
             }
-            Reply::Error(text) => eprint!("{text}"),
+            Reply::Error(text) | Reply::Note(text) => eprint!("{text}"),
             _ => {}
         }
         true

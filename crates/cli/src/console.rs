@@ -181,6 +181,7 @@ impl Console {
                 }
                 let result = self.runner.poll(tree, world, now, &mut pieces);
                 pieces.drain(..).for_each(|s| self.session.emit(s));
+                self.notes();
                 match result {
                     Some(result) => self.session.done(result, self.json),
                     None => return,
@@ -199,6 +200,7 @@ impl Console {
         event: Event,
         pieces: &mut Vec<OutputPiece>,
     ) {
+        self.runner.set_noting(self.session.takes_notes());
         match event {
             // Shown and saved, such a line wouldn't be what was typed, and no start would run it.
             Event::Run { line, json } if line.contains(char::REPLACEMENT_CHARACTER) => {
@@ -220,6 +222,7 @@ impl Console {
                 }
                 self.runner.line(tree, world, &line, json, pieces);
                 pieces.drain(..).for_each(|s| self.session.emit(s));
+                self.notes();
             }
             Event::Script { name, text, json } => {
                 self.json = json;
@@ -240,6 +243,13 @@ impl Console {
             }
             Event::Cancel => self.runner.cancel(),
             Event::Enough => self.runner.enough(),
+        }
+    }
+
+    /// Sends the notes of commands behind their answers.
+    fn notes(&mut self) {
+        for note in self.runner.take_notes() {
+            self.session.note(&note);
         }
     }
 

@@ -188,7 +188,17 @@ fn meant<'k>(
     alone: bool,
     text: &str,
 ) -> Option<(&'k str, &'k Kind)> {
-    let is_prefix = |kind: &Kind| matches!(kind, Kind::Prefix | Kind::Prefix4 | Kind::Prefix6);
+    let is_prefix = |kind: &Kind| {
+        matches!(
+            kind,
+            Kind::Prefix
+                | Kind::Prefix4
+                | Kind::Prefix6
+                | Kind::IfAddr
+                | Kind::IfAddr4
+                | Kind::IfAddr6
+        )
+    };
     match kinds {
         [one] => (alone || looks_like(one.1, text)).then_some(*one),
         _ if text.contains('/') => kinds.iter().find(|(_, kind)| is_prefix(kind)).copied(),

@@ -18,6 +18,7 @@
 //! |---|---|---|
 //! | `out` | text | an answer, or the next piece of one |
 //! | `more` | text | output of a running command so far |
+//! | `note` | text | a note beside an answer: what the command did may be a mistake |
 //! | `error` | text | the message of an error |
 //! | `words START` | a word a line | completions; each replaces the text from byte START to the cursor |
 //! | `end STATUS` | | the request is done; 0, or the error's return value (below zero) |
@@ -58,6 +59,8 @@ pub enum Reply {
     Out(String),
     /// Output of a running command so far.
     More(String),
+    /// A note beside an answer, a line.
+    Note(String),
     /// The message of an error.
     Error(String),
     /// Start of the completed word, in bytes, and the words.
@@ -133,6 +136,7 @@ impl Reply {
         match self {
             Self::Out(text) => frame("out", &[], text),
             Self::More(text) => frame("more", &[], text),
+            Self::Note(text) => frame("note", &[], text),
             Self::Error(text) => frame("error", &[], text),
             Self::Words(start, words) => frame("words", &[start], &words.join("\n")),
             Self::End(status) => frame("end", &[status], ""),
@@ -146,6 +150,7 @@ impl Reply {
         Ok(Some(match words.as_slice() {
             ["out"] => Self::Out(body),
             ["more"] => Self::More(body),
+            ["note"] => Self::Note(body),
             ["error"] => Self::Error(body),
             ["words", start] => {
                 let start = start.parse().map_err(|_| Malformed("the start is no number"))?;
@@ -212,6 +217,7 @@ mod tests {
         let replies = [
             Reply::Out("x\n".into()),
             Reply::More("".into()),
+            Reply::Note("note: x\n".into()),
             Reply::Error("é".into()),
             Reply::Words(5, vec!["a".into(), "b".into()]),
             Reply::End(-7),

@@ -29,12 +29,18 @@ pub enum Kind {
     Ip6,
     /// `ip`: an address of either family.
     Ip,
-    /// `prefix4`: address/length; host bits are kept as written.
+    /// `prefix4`: a network as address/length; host bits are kept as written, and noted.
     Prefix4,
     /// `prefix6`.
     Prefix6,
     /// `prefix`: of either family.
     Prefix,
+    /// `ifaddr4`: an address and the length of its network, as interfaces have it.
+    IfAddr4,
+    /// `ifaddr6`.
+    IfAddr6,
+    /// `ifaddr`: of either family.
+    IfAddr,
     /// `mac`: `02:00:5e:00:00:01`, also with dashes or as `0200.5e00.0001`; a group may lack
     /// its leading zeros.
     Mac,
@@ -114,6 +120,9 @@ impl Kind {
             "prefix4" => Self::Prefix4,
             "prefix6" => Self::Prefix6,
             "prefix" => Self::Prefix,
+            "ifaddr4" => Self::IfAddr4,
+            "ifaddr6" => Self::IfAddr6,
+            "ifaddr" => Self::IfAddr,
             "mac" => Self::Mac,
             "word" => Self::Word,
             "string" => Self::String,
@@ -142,13 +151,13 @@ impl Kind {
             Self::Ip4 => ip4(s).map(|a| Value::Ip(a.into())),
             Self::Ip6 => ip6(s).map(|a| Value::Ip(a.into())),
             Self::Ip => ip(s).map(Value::Ip),
-            Self::Prefix4 => {
+            Self::Prefix4 | Self::IfAddr4 => {
                 prefix(s).filter(|(a, _)| a.is_ipv4()).map(|(a, l)| Value::Prefix(a, l))
             }
-            Self::Prefix6 => {
+            Self::Prefix6 | Self::IfAddr6 => {
                 prefix(s).filter(|(a, _)| a.is_ipv6()).map(|(a, l)| Value::Prefix(a, l))
             }
-            Self::Prefix => prefix(s).map(|(a, l)| Value::Prefix(a, l)),
+            Self::Prefix | Self::IfAddr => prefix(s).map(|(a, l)| Value::Prefix(a, l)),
             Self::Mac => mac(s).map(Value::Mac),
             Self::OneOf(words) => words.contains(&s).then_some(Value::Text),
             Self::U8 => bounded(u64::from(u8::MAX)),
@@ -180,6 +189,11 @@ impl Kind {
             Self::Prefix4 => "an IPv4 prefix such as 192.0.2.0/24".into(),
             Self::Prefix6 => "an IPv6 prefix such as 2001:db8::/32".into(),
             Self::Prefix => "a prefix such as 192.0.2.0/24 or 2001:db8::/32".into(),
+            Self::IfAddr4 => "an IPv4 address with its length such as 192.0.2.1/24".into(),
+            Self::IfAddr6 => "an IPv6 address with its length such as 2001:db8::1/64".into(),
+            Self::IfAddr => {
+                "an address with its length such as 192.0.2.1/24 or 2001:db8::1/64".into()
+            }
             Self::Mac => "an Ethernet address such as 02:00:5e:00:00:01".into(),
             Self::Word => "a word".into(),
             Self::String => "a word, or text in quotes".into(),
@@ -207,7 +221,12 @@ impl Kind {
             Self::Between(lo, hi) if number(s).is_some() => {
                 format!("`{s}' is not between {lo} and {hi}")
             }
-            Self::Prefix | Self::Prefix4 | Self::Prefix6 => {
+            Self::Prefix
+            | Self::Prefix4
+            | Self::Prefix6
+            | Self::IfAddr
+            | Self::IfAddr4
+            | Self::IfAddr6 => {
                 explain_prefix(s).unwrap_or(format!("`{s}' is not {}", self.describe()))
             }
             _ => format!("`{s}' is not {}", self.describe()),

@@ -80,7 +80,7 @@
 //! | `(x [y])` | these in any order, each once; what stands in brackets may be left out |
 //! | `x...` | once or more; `[x]...` any number of times; each turn of a `{…}...` is one of [`Matches::groups`] |
 //! | `<name>` | a word |
-//! | `<name:type>` | a value: `u8 u16 u32 u64 i32 f64 rate size ip4 ip6 ip prefix4 prefix6 prefix mac word string secret block rest range` |
+//! | `<name:type>` | a value: `u8 u16 u32 u64 i32 f64 rate size ip4 ip6 ip prefix4 prefix6 prefix ifaddr4 ifaddr6 ifaddr mac word string secret block rest range` |
 //! | `<name:1-255>` | a number within bounds |
 //! | `<name:up\|down>` | one of these words, taken as value |
 //! | `<name:interface>` | any other type is a live kind: a word that [`Live`] completes and the command looks up |
@@ -121,6 +121,7 @@ mod list;
 mod matcher;
 mod matches;
 mod near;
+mod notes;
 mod output;
 mod program;
 mod quote;

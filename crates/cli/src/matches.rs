@@ -3,6 +3,7 @@
 
 use crate::kind::{self, Kind, Value};
 use crate::matcher::{Capture, CaptureKind};
+use crate::notes::Notes;
 use crate::{Error, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::{Range, RangeInclusive};
@@ -25,6 +26,8 @@ pub struct Arg<'a> {
 pub struct Matches<'a> {
     pub(crate) line: &'a str,
     pub(crate) captures: &'a [Capture],
+    /// None if nobody reads notes.
+    pub(crate) notes: Option<&'a Notes>,
 }
 
 impl<'a> Matches<'a> {
@@ -105,7 +108,7 @@ impl<'a> Matches<'a> {
 
     /// All turns of the repeated groups of this level, in order.
     pub fn turns(&self) -> impl Iterator<Item = Matches<'a>> + use<'a> {
-        let (line, mut rest) = (self.line, self.captures);
+        let (line, mut rest, notes) = (self.line, self.captures, self.notes);
         std::iter::from_fn(move || {
             let open = rest.iter().position(|c| c.kind == CaptureKind::Open)?;
             let mut depth = 0usize;
@@ -119,7 +122,7 @@ impl<'a> Matches<'a> {
             })?;
             let captures = &rest[open + 1..open + close];
             rest = &rest[open + close + 1..];
-            Some(Matches { line, captures })
+            Some(Matches { line, captures, notes })
         })
     }
 
@@ -132,6 +135,22 @@ impl<'a> Matches<'a> {
     pub fn at<'n>(&self, name: &'n str) -> impl Fn(Error) -> Error + use<'a, 'n> {
         let matches = *self;
         move |error| error.at(matches.span(name))
+    }
+
+    /// Adds a note to the answer, if there is something to note and an operator reads it: the
+    /// command does what it was told, and that may be a mistake. Called before the change that it
+    /// is about, or after.
+    pub fn note(&self, note: impl FnOnce() -> Option<String>) {
+        if let Some(notes) = self.notes
+            && let Some(note) = note()
+        {
+            notes.add(note);
+        }
+    }
+
+    /// Returns true if an operator reads notes: otherwise nothing has to be looked up for them.
+    pub fn takes_notes(&self) -> bool {
+        self.notes.is_some()
     }
 
     /// The whole line.

@@ -4,8 +4,10 @@
 
 use crate::filter::Filter;
 use crate::list::Listing;
+use crate::notes::{self, NoteBook};
 use crate::output::pretty;
 use crate::script::{Script, TurnResult};
+use crate::tree::Scratch;
 use crate::{Error, Outcome, Output, Result, Sequence, Step, Task, TaskState, Tree};
 use std::any::Any;
 use std::time::Duration;
@@ -83,9 +85,21 @@ pub struct Runner {
     /// The end of a command that needed no further turn.
     ended: Option<Result<()>>,
     cancelled: bool,
+    notes: NoteBook,
 }
 
 impl Runner {
+    /// Collects the notes of commands for an operator, or tells commands that nobody reads them.
+    /// Lines of sequences give none: they are the program's own.
+    pub fn set_noting(&mut self, on: bool) {
+        self.notes.is_open = on;
+    }
+
+    /// Takes the notes so far, each a line.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        self.notes.take()
+    }
+
     /// Returns true if something is under way; nothing else may be started meanwhile.
     pub fn is_busy(&self) -> bool {
         self.task.is_some()
@@ -111,13 +125,17 @@ impl Runner {
             None => (line, None),
         };
         self.filter = filter;
-        let started = tree.execute(world, line).and_then(|o| self.outcome(o, out));
+        self.notes.begin();
+        let started = tree
+            .execute_with(world, line, &mut Scratch::default(), self.notes.sink())
+            .and_then(|o| self.outcome(o, out));
         self.ended = (started.is_err() || !self.is_busy()).then_some(started);
     }
 
     /// Starts a script.
     pub fn script(&mut self, name: impl Into<String>, text: impl Into<String>, json: bool) {
         (self.json, self.cancelled) = (json, false);
+        self.notes.begin();
         self.frames.push(Frame::Script(Script::new(name, text)));
     }
 
@@ -242,19 +260,23 @@ impl Runner {
             self.list = None;
             return result.map_err(|e| self.placed(e));
         }
+        let in_sequence = self.frames.iter().any(|frame| matches!(frame, Frame::Sequence(_)));
         match self.frames.last_mut() {
             None => Ok(()),
             Some(Frame::Script(script)) if self.cancelled => {
                 Err(Error::failed(format!("{}: cancelled after this line", script.position())))
             }
-            Some(Frame::Script(script)) => match script.turn(tree, world)? {
-                TurnResult::More => Ok(()),
-                TurnResult::Answer(outcome) => self.outcome(outcome, out),
-                TurnResult::Done => {
-                    self.frames.pop();
-                    Ok(())
+            Some(Frame::Script(script)) => {
+                let notes = Some(&mut self.notes).filter(|_| !in_sequence);
+                match script.turn(tree, world, notes)? {
+                    TurnResult::More => Ok(()),
+                    TurnResult::Answer(outcome) => self.outcome(outcome, out),
+                    TurnResult::Done => {
+                        self.frames.pop();
+                        Ok(())
+                    }
                 }
-            },
+            }
             Some(Frame::Sequence(active)) => {
                 let json = active.json;
                 let step = match active.sequence.downcast_mut::<Box<dyn Sequence<W>>>() {
@@ -341,7 +363,12 @@ impl Runner {
         if json && self.filter.is_some() {
             return Err(Error::usage("`|' selects lines of text, and this answer is JSON"));
         }
-        self.answer(outcome.output, json, out)
+        let output = match json {
+            true => notes::into_json(outcome.output, &self.notes.now),
+            false => outcome.output,
+        };
+        self.notes.collect(None);
+        self.answer(output, json, out)
     }
 
     fn answer(&mut self, output: Output, json: bool, out: &mut Vec<OutputPiece>) -> Result<()> {

@@ -3,6 +3,7 @@
 
 use crate::explain::column;
 use crate::lex;
+use crate::notes::NoteBook;
 use crate::tree::{Scratch, is_comment};
 use crate::{Error, ErrorKind, Outcome, Result, Tree};
 
@@ -205,7 +206,14 @@ impl Script {
 
     /// Runs one slice. An error ends the script: either lines that can't be parsed (nothing was
     /// run), or the command that failed (the commands before it are done).
-    pub fn turn<W>(&mut self, tree: &Tree<W>, world: &W) -> Result<TurnResult> {
+    pub(crate) fn turn<W>(
+        &mut self,
+        tree: &Tree<W>,
+        world: &W,
+        mut notes: Option<&mut NoteBook>,
+    ) -> Result<TurnResult> {
+        // Notes quote the text.
+        notes = notes.filter(|_| !self.discreet);
         let mut lines = Lines { text: &self.text, at: self.at, number: self.number };
         for _ in 0..SLICE {
             let Some(line) =
@@ -226,8 +234,14 @@ impl Script {
                 }
                 continue;
             }
-            let outcome = tree.execute_with(world, line.text, &mut self.scratch);
+            let outcome = {
+                let sink = notes.as_deref().and_then(NoteBook::sink);
+                tree.execute_with(world, line.text, &mut self.scratch, sink)
+            };
             (self.at, self.number, self.current) = (lines.at, lines.number, line.number);
+            if let Some(notes) = notes.as_deref_mut().filter(|_| outcome.is_ok()) {
+                notes.collect(Some(format!("{}:{}", self.name, line.number)));
+            }
             match outcome {
                 Ok(o) if matches!(o.output, crate::Output::Empty) => {}
                 Ok(o) => return Ok(TurnResult::Answer(o)),
@@ -316,7 +330,7 @@ mod tests {
         let (tree, world) = (tree(), Toy::new());
         let mut script = Script::new("s", text);
         loop {
-            match script.turn(&tree, &world) {
+            match script.turn(&tree, &world, None) {
                 Ok(TurnResult::Done) => return (Ok(()), world.said()),
                 Ok(_) => {}
                 Err(e) => return (Err(e), world.said()),
@@ -346,7 +360,7 @@ mod tests {
         let (tree, world) = (tree(), Toy::new());
         let said = |text: &str| {
             let mut script = Script::new("s", text).discreet();
-            let error = (0..9).find_map(|_| script.turn(&tree, &world).err()).unwrap();
+            let error = (0..9).find_map(|_| script.turn(&tree, &world, None).err()).unwrap();
             error.to_string()
         };
         let wrong = said("root:secret:19000\n show secret\n");

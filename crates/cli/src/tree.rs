@@ -3,6 +3,7 @@
 
 use crate::lex::{self, Shape, Token};
 use crate::matcher::{Capture, Machine, MatchResult};
+use crate::notes::{self, Notes};
 use crate::program::Program;
 use crate::{Error, Matches, Output, OutputPiece, Result, Runner, explain, grammar};
 use std::borrow::Cow;
@@ -127,7 +128,7 @@ impl<W> Parsed<'_, W> {
 
     /// The matches of its grammar.
     pub fn matches(&self) -> Matches<'_> {
-        Matches { line: self.line, captures: &self.captures }
+        Matches { line: self.line, captures: &self.captures, notes: None }
     }
 }
 
@@ -304,7 +305,7 @@ impl<W> Tree<W> {
 
     /// Reads a line and runs its command. A blank line and a comment do nothing.
     pub fn execute(&self, world: &W, line: &str) -> Result<Outcome> {
-        self.execute_with(world, line, &mut Scratch::default())
+        self.execute_with(world, line, &mut Scratch::default(), None)
     }
 
     /// Reads a line, runs its command to its end, and returns all output: for tests, and callers
@@ -313,7 +314,23 @@ impl<W> Tree<W> {
     /// # Errors
     /// Errors of the line and of the command; output before the error is lost.
     pub fn answer(&self, world: &W, line: &str) -> Result<String> {
-        let (mut runner, mut said) = (Runner::default(), Vec::new());
+        self.run(&mut Runner::default(), world, line)
+    }
+
+    /// The notes that an operator gets beside the answer of a line, which is run to its end: for
+    /// tests.
+    ///
+    /// # Errors
+    /// As [`Self::answer`].
+    pub fn notes(&self, world: &W, line: &str) -> Result<Vec<String>> {
+        let mut runner = Runner::default();
+        runner.set_noting(true);
+        self.run(&mut runner, world, line)?;
+        Ok(runner.take_notes())
+    }
+
+    fn run(&self, runner: &mut Runner, world: &W, line: &str) -> Result<String> {
+        let mut said = Vec::new();
         runner.line(self, world, line, false, &mut said);
         let start = Instant::now();
         loop {
@@ -348,7 +365,7 @@ impl<W> Tree<W> {
     pub fn secrets<'a>(&self, line: &'a str) -> Vec<&'a str> {
         let mut scratch = Scratch::default();
         let Ok(Some((entry, _))) = self.find(line, &mut scratch) else { return Vec::new() };
-        let matches = Matches { line, captures: &scratch.machine.captures };
+        let matches = Matches { line, captures: &scratch.machine.captures, notes: None };
         secret_spans(&entry.program, &matches).map(|span| &line[span]).collect()
     }
 
@@ -357,11 +374,12 @@ impl<W> Tree<W> {
         world: &W,
         line: &str,
         scratch: &mut Scratch,
+        notes: Option<&Notes>,
     ) -> Result<Outcome> {
         let Some((entry, json)) = self.find(line, scratch)? else {
             return Ok(Outcome { output: Output::Empty, json: false });
         };
-        let matches = Matches { line, captures: &scratch.machine.captures };
+        let matches = Matches { line, captures: &scratch.machine.captures, notes };
         if let Some(watch) = self.watch {
             watch(entry.command.path, &without_secrets(&entry.program, &matches), None);
         }
@@ -370,7 +388,12 @@ impl<W> Tree<W> {
             watch(entry.command.path, &without_secrets(&entry.program, &matches), Some(e));
         }
         match result {
-            Ok(output) => Ok(Outcome { output, json }),
+            Ok(output) => {
+                if !entry.command.path.starts_with("show ") {
+                    notes::networks(&entry.program, &matches);
+                }
+                Ok(Outcome { output, json })
+            }
             Err(e) if e.kind() == crate::ErrorKind::Usage && e.usage_line().is_none() => {
                 Err(e.with_usage(&entry.usage))
             }

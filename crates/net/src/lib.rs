@@ -38,6 +38,7 @@ pub mod mfib;
 mod mirror;
 mod neighbor;
 mod nexthop;
+pub mod notes;
 mod path_mtu;
 mod stage;
 mod state;

@@ -18,7 +18,7 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "create tap",
     "[id <id:u32>] [hw-addr <mac:mac>] [if-name <name>] [num-rx-queues <rx:1-256>] \
      [num-tx-queues <tx:1-256>] [rx-ring-size <rx-ring:1-65536>] [tx-ring-size <tx-ring:1-65536>] \
-     [host-ns <ns>] [host-bridge <bridge>] [host-ip4-addr <ip4:prefix4>] [host-ip6-addr <ip6:prefix6>] \
+     [host-ns <ns>] [host-bridge <bridge>] [host-ip4-addr <ip4:ifaddr4>] [host-ip6-addr <ip6:ifaddr6>] \
      [host-ip4-gw <gw4:ip4>] [host-ip6-gw <gw6:ip6>] [host-mac-addr <host-mac:mac>] \
      [host-if-name <host-name>] [host-mtu-size <mtu:68-65535>] [no-gso | gso | csum-offload] \
      [gro-coalesce] [persist] [attach] [tun] [packed] [in-order]" => create;

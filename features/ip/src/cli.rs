@@ -20,7 +20,7 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
     "show ip6 local" => local::<Ip6>;
     /// Give an interface an address, or take it away
     "set interface ip address",
-    "{del <interface:interface> {<prefix:prefix> | all} | <interface:interface> <prefix:prefix> [del]}"
+    "{del <interface:interface> {<prefix:ifaddr> | all} | <interface:interface> <prefix:ifaddr> [del]}"
         => set_address;
     /// Send packets for the broadcast addresses of an interface's networks there, or drop them
     "set interface ip directed-broadcast",

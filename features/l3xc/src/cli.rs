@@ -30,7 +30,9 @@ fn set<F: Ip>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<()> {
         return all.delete(w, sw_if);
     }
     let read = |path: Matches| paths::read::<F>(w, &path, TableIndex::DEFAULT);
-    all.update(w, sw_if, m.groups("via").map(read).collect::<Result<_>>()?)
+    let paths = m.groups("via").map(read).collect::<Result<Vec<_>>>()?;
+    paths::note_own(w, m, &paths);
+    all.update(w, sw_if, paths)
 }
 
 /// A row for each path, with its state.

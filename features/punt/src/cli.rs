@@ -6,8 +6,8 @@ use crate::redirect::{self, RedirectTable, Via};
 use crate::state::{Destination, Key, Punt};
 use cli::{Cell, Command, Error, Matches, Output, Result, Table, quote, retval};
 use graph::{Phase, RunningConfig, World};
-use net::Interfaces;
 use net::args::{given_interface, interface};
+use net::{Interfaces, TableIndex};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -145,7 +145,9 @@ fn set_redirect(w: &World, m: &Matches, v6: bool) -> Result<()> {
         return Err(Error::parse("expected `via' and where punted packets are sent"));
     }
     let nexthop: Option<IpAddr> = m.opt("nexthop")?;
-    redirect::add(w, v6, rx, Some(Via { tx: interface(w, m, "out")?, nexthop }))
+    let tx = interface(w, m, "out")?;
+    m.note(|| net::notes::own_next_hop(w, nexthop?, Some(tx), TableIndex::DEFAULT));
+    redirect::add(w, v6, rx, Some(Via { tx, nexthop }))
 }
 
 fn redirects(w: &World, v6: bool) -> Result<Output> {

@@ -92,6 +92,8 @@ pub fn create<K: Declared>(w: &World, m: &Matches) -> Result<Output> {
         tunnels.delete(w, tunnels.find(w, &spec)?)?;
         return Ok(Output::empty());
     }
+    let TunnelEndpoints { local, table, .. } = spec.ends();
+    m.note(|| net::notes::foreign_source(w, local, table));
     let sw_if = spec.make(w, m.opt("instance")?).map_err(|error| {
         match REFUSED.iter().find(|(value, _)| error.is(*value)) {
             Some((_, placeholder)) => error.at(m.span(placeholder)),

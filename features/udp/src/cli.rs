@@ -44,6 +44,7 @@ fn add(w: &World, m: &Matches) -> Result<Output> {
         destination_port,
         table: m.opt("table")?.unwrap_or(0),
     };
+    m.note(|| net::notes::foreign_source(w, encap.source, encap.table));
     let id = w.get::<Udp>().add(w, m.opt("id")?, encap).map_err(|e| match () {
         () if e.is(retval::NO_SUCH_TABLE) => e.at(m.span("table")),
         () if e.is(retval::VALUE_EXIST) => e.at(m.span("id")),

@@ -82,6 +82,8 @@ impl Server {
             look.history = lines as usize;
         }
         look.pager = !unix.cli_no_pager && unix.cli_pager_buffer_limit != Some(0);
+        // VPP notes nothing.
+        look.notes = !config.compat.vpp;
         if unix.no_banner {
             look.banner.clear();
         }

@@ -27,6 +27,21 @@ impl Session {
         }
     }
 
+    /// Returns true if notes of commands reach an operator: on a terminal, or by `ferroctl`, which
+    /// keeps them apart from the answer. A program that reads the answer itself gets none.
+    pub fn takes_notes(&self) -> bool {
+        self.config.notes && matches!(self.mode, Mode::Frames | Mode::Person)
+    }
+
+    /// Sends a note.
+    pub fn note(&mut self, note: &str) {
+        match self.mode {
+            Mode::Frames => self.reply(&Reply::Note(note.to_string())),
+            Mode::Person => self.pager.show(note, &mut self.out),
+            _ => {}
+        }
+    }
+
     /// Sends a text in frames of a size that any client takes.
     fn replies(&mut self, mut text: &str, frame: fn(String) -> Reply) {
         loop {

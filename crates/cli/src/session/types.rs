@@ -26,6 +26,8 @@ pub struct Config {
     pub history: usize,
     /// True if long output is paged.
     pub pager: bool,
+    /// True if operators are shown the notes of commands.
+    pub notes: bool,
 }
 
 impl Default for Config {
@@ -35,6 +37,7 @@ impl Default for Config {
             prompt: "ferrovia# ".into(),
             history: crate::terminal::DEFAULT_HISTORY,
             pager: true,
+            notes: true,
         }
     }
 }

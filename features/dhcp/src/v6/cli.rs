@@ -15,7 +15,7 @@ use wire::{Ip6, Ip6Prefix};
 
 /// The usage of `set ip6 address`.
 pub const ADDRESS: &str =
-    "<interface:interface> [prefix group <group:string>] <address:prefix6> [del]";
+    "<interface:interface> [prefix group <group:string>] <address:ifaddr6> [del]";
 
 /// `dhcp6 client`.
 pub fn client(w: &World, m: &Matches) -> Result<()> {

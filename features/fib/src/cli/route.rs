@@ -201,15 +201,39 @@ impl<F: Net> Line<F> {
         (0..self.count).filter_map(move |i| nth::<F>(first, i))
     }
 
-    fn run(self, w: &World) -> Result<Output, Error> {
+    /// Number of the paths that commands gave a prefix, if somebody reads a note on it.
+    fn own_paths(&self, w: &World, m: &Matches, prefix: Prefix<F::Addr>) -> usize {
+        if !m.takes_notes() {
+            return 0;
+        }
+        let route = w.get::<Fib<F>>().route(self.table, prefix);
+        let sources = route.map_or(Vec::new(), |route| route.sources);
+        let own = sources.iter().find(|source| source.source == Source::Cli);
+        own.map_or(0, |own| own.paths.len())
+    }
+
+    fn run(self, w: &World, m: &Matches) -> Result<Output, Error> {
         let fib = w.get::<Fib<F>>();
+        if self.add {
+            crate::paths::note_own(w, m, &self.paths);
+        }
         if self.count > load::AT_ONCE {
             return Ok(load::many(self));
         }
         for prefix in self.prefixes() {
             let paths = paths_to::<F>(w, prefix, &self.paths);
             if self.add {
+                let before = self.own_paths(w, m, prefix);
                 fib.add(w, self.table, prefix, Source::Cli, &paths)?;
+                m.note(|| {
+                    let now = self.own_paths(w, m, prefix);
+                    (before > 0 && now > before).then(|| {
+                        format!(
+                            "{prefix} has {now} paths now, which share its packets; \
+                             `ip route del {prefix} via …' removes one"
+                        )
+                    })
+                });
             } else {
                 fib.remove(w, self.table, prefix, Source::Cli, &paths)?;
             }
@@ -223,9 +247,9 @@ pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
         return load::file(m);
     }
     if is_v6(m, "prefix") {
-        Line::<Ip6>::read(w, m)?.run(w)
+        Line::<Ip6>::read(w, m)?.run(w, m)
     } else {
-        Line::<Ip4>::read(w, m)?.run(w)
+        Line::<Ip4>::read(w, m)?.run(w, m)
     }
 }
 

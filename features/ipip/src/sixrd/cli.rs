@@ -35,6 +35,7 @@ pub fn create(w: &World, m: &Matches) -> Result<Output> {
         security_check: m.flag("security-check"),
         tos: tos.unwrap_or(if m.flag("copy-tos") { COPY_TOS } else { 0 }),
     };
+    m.note(|| net::notes::foreign_source(w, config.local.into(), config.table4));
     crate::spec::register::<Ip4>(w)?;
     Ok(made(w, w.get::<SixRds>().create(w, config, m.opt("instance")?)?))
 }

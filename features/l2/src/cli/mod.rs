@@ -9,7 +9,7 @@ use crate::bridge::Bridge;
 use crate::domain::DomainConfig;
 use crate::features::Features;
 use crate::fib::NewEntry;
-use crate::mode::PortKind;
+use crate::mode::{Mode, PortKind};
 use cli::{Command, Matches, Output, Result};
 use graph::World;
 use net::args::{interface, made};
@@ -179,7 +179,18 @@ fn bridge(w: &World, m: &Matches) -> Result<()> {
         _ => PortKind::Normal,
     };
     let (id, shg) = (m.req("id")?, m.opt::<u8>("shg")?.unwrap_or(0));
-    w.get::<Bridge>().set_bridge(w, interface(w, m, "interface")?, id, kind, shg)
+    let (bridge, sw_if) = (w.get::<Bridge>(), interface(w, m, "interface")?);
+    let is_new = m.takes_notes() && id != 0 && !bridge.domain_ids().contains(&id);
+    let before = bridge.mode(sw_if);
+    bridge.set_bridge(w, sw_if, id, kind, shg)?;
+    m.note(|| is_new.then(|| format!("bridge domain {id} wasn't there: it was made")));
+    m.note(|| match before {
+        Some(Mode::Bridge { id: old, .. }) if old != id => {
+            Some(format!("{} has left bridge domain {old}", m.str("interface")))
+        }
+        _ => None,
+    });
+    Ok(())
 }
 
 fn port_flag(w: &World, m: &Matches, feature: Features) -> Result<()> {

@@ -5,7 +5,7 @@ use cli::{Matches, Result};
 use graph::World;
 use net::args::{interface, other_version, table};
 use net::mfib::{Change, EntryFlags, Group, ItfFlags, Mpath, MpathKind, from};
-use net::{Mfib, Net, Source};
+use net::{Mfib, Net, Source, TableIndex};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6, Prefix};
 
@@ -30,14 +30,18 @@ pub fn group<F: Net>(m: &Matches) -> Result<Option<Group<F::Addr>>> {
     }))
 }
 
-fn path(w: &World, m: &Matches) -> Result<Mpath> {
+fn path(w: &World, whole: &Matches, m: &Matches) -> Result<Mpath> {
     let flags = ItfFlags::NAMES.iter().filter(|(_, word, _)| m.flag(word));
     let flags = flags.map(|(flag, ..)| *flag).collect();
     if m.flag("local") {
         return Ok(Mpath { kind: MpathKind::Local, flags });
     }
     let sw_if = interface(w, m, "interface")?;
-    Ok(Mpath { kind: MpathKind::Interface { sw_if, nexthop: m.opt("nexthop")? }, flags })
+    let nexthop = m.opt("nexthop")?;
+    if !whole.flag("del") {
+        whole.note(|| net::notes::own_next_hop(w, nexthop?, Some(sw_if), TableIndex::DEFAULT));
+    }
+    Ok(Mpath { kind: MpathKind::Interface { sw_if, nexthop }, flags })
 }
 
 pub fn run(w: &World, m: &Matches) -> Result<()> {
@@ -53,7 +57,7 @@ pub fn run(w: &World, m: &Matches) -> Result<()> {
 fn run_of<F: Net>(w: &World, m: &Matches) -> Result<()> {
     let (mfib, table) = (w.get::<Mfib<F>>(), table::<F>(w, m, "table")?);
     let Some(group) = group::<F>(m)? else { return Err(cli::Error::usage("which group?")) };
-    let paths = m.groups("via").map(|via| path(w, &via)).collect::<Result<Vec<_>>>()?;
+    let paths = m.groups("via").map(|via| path(w, m, &via)).collect::<Result<Vec<_>>>()?;
     if m.flag("del") {
         let kinds: Vec<_> = paths.iter().map(|path| path.kind).collect();
         return mfib.remove(w, table, group, Source::Cli, &kinds);
