@@ -2,6 +2,7 @@
 //! The configuration of an instance can be written as a script that makes it again.
 
 use cli::{Command, Output, OutputPiece, Runner, Tree};
+use daemon::origin::{self, Origin};
 use daemon::store::{change::Change, script};
 use daemon::{plugins, store};
 use fixture::{scripts, transient, tree};
@@ -91,12 +92,18 @@ impl Instance {
         script(&self.bench.world.running_config())
     }
 
-    /// Goes to another configuration, by the lines in which they differ.
+    /// Goes to another configuration by `replace FILE`.
     #[track_caller]
     fn go_to(&mut self, text: &str) -> String {
+        self.replace(text).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// Runs `replace` with a file of this text, as an operator does.
+    fn replace(&mut self, text: &str) -> Result<String, cli::Error> {
         let file = self.dir.path().join("target");
         std::fs::write(&file, text).expect("written");
-        self.must(&format!("go to {}", file.display()))
+        let line = format!("replace {}", file.display());
+        origin::during(&Origin::terminal(), || self.run(&line))
     }
 
     /// Seconds in which nothing comes in: addresses that are asked for become the interface's.
@@ -140,6 +147,27 @@ fn any_script_is_reached_from_any_other() {
             wanted.sort();
             assert_eq!(now, wanted, "{}", scripts[to].name);
         }
+    }
+}
+
+/// A script of which nothing can be done changes nothing, wherever it breaks.
+#[test]
+fn a_broken_file_changes_nothing_of_any_script() {
+    let scripts: Vec<_> = scripts().filter(|s| s.needs == Needs::Nothing).collect();
+    let mut rng = testkit::Rng::new(42);
+    for s in &scripts {
+        let mut instance = Instance::after(s.lines);
+        let before = instance.config();
+        let other = scripts[rng.below(scripts.len())];
+        let mut lines = store::file::lines(&Instance::after(other.lines).config());
+        let (at, bad) = (rng.below(lines.len() + 1), rng.below(2));
+        let bad = ["set interfase x", "set interface state nowhere up"][bad];
+        lines.insert(at, bad.into());
+        let error = instance.replace(&lines.join("\n")).expect_err(bad);
+        let text = error.message();
+        assert!(text.contains("nothing was changed"), "{} to {}: {text}", s.name, other.name);
+        assert_eq!(sorted(&instance.config()), sorted(&before), "{} to {}", s.name, other.name);
+        assert_eq!(instance.must("show config pending"), "nothing is pending\n");
     }
 }
 

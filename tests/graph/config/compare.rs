@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Compares two instances: the output of their `show` commands, and the packets that they forward.
 
-use super::Instance;
+use super::{Instance, sorted};
 use crate::exceptions::{self, matches};
 use cli::Tree;
 use daemon::plugins;
@@ -217,6 +217,36 @@ pub fn compare_again(first: &mut Instance) -> Result<(), Difference> {
         }
     }
     Ok(())
+}
+
+/// A reached configuration is as one that was started with: its lines, what `show` commands know
+/// of it, and the packets that it forwards. Objects may have other numbers, and so stand in
+/// another order.
+#[track_caller]
+pub fn as_started(reached: &mut Instance, config: &str, what: &str) {
+    let mut started = Instance::after(config);
+    assert_eq!(sorted(&reached.config()), sorted(config), "{what}");
+    reached.pass(5);
+    started.pass(5);
+    for (reached, started) in reached.shows().iter().zip(&started.shows()) {
+        let name = reached.lines().next().unwrap_or_default();
+        assert_eq!(unnumbered(reached), unnumbered(started), "{name} of {what}\n{config}");
+    }
+    let forwards = |instance: &mut Instance| {
+        let mut all = instance.forwards();
+        all.sort();
+        all
+    };
+    assert_eq!(forwards(reached), forwards(&mut started), "{what}\n{config}");
+}
+
+/// The lines of an answer without numbers of objects, sorted.
+fn unnumbered(answer: &str) -> Vec<&str> {
+    let is_number = |line: &&str| line.contains("ind");
+    let mut lines: Vec<_> = answer.lines().filter(|line| !is_number(line)).collect();
+    lines.iter_mut().for_each(|line| *line = line.trim().trim_end_matches(','));
+    lines.sort_unstable();
+    lines
 }
 
 /// Runs an instance's configuration in a new one, which has to be the same.

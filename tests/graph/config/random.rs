@@ -6,7 +6,7 @@ use fixture::scripts;
 use graph::Needs;
 use testkit::Rng;
 
-use super::compare::{Difference, compare_again, made_again};
+use super::compare::{Difference, as_started, compare_again, made_again};
 use super::shrink::shrink;
 use super::{Instance, sorted};
 use daemon::store;
@@ -233,6 +233,26 @@ fn all_come_back(seeds: Range<u64>, count: usize) {
         failed.push(seed);
     }
     assert!(failed.is_empty(), "{} seeds fail: {failed:?}", failed.len());
+}
+
+/// `replace` from one random configuration to another: as a fresh start with the other, whatever
+/// was there before.
+#[test]
+fn what_replaces_another_configuration_is_as_if_started_with_it() {
+    let configs: Vec<_> = (0..10)
+        .map(|seed| {
+            let mut instance = Instance::new();
+            mixed(seed, 60).iter().for_each(|line| drop(instance.run(line)));
+            instance.config()
+        })
+        .collect();
+    let mut rng = Rng::new(42);
+    for (seed, to) in configs.iter().enumerate() {
+        let from = (seed + 1 + rng.below(configs.len() - 1)) % configs.len();
+        let mut replaced = Instance::after(&configs[from]);
+        let said = replaced.go_to(to);
+        as_started(&mut replaced, to, &format!("seed {from} to {seed}\n{said}"));
+    }
 }
 
 #[test]
