@@ -13,11 +13,12 @@ use clap::Parser;
 use ferrotest::bench::Bench;
 use ferrotest::cli::{Action, Arguments, LabVerb, Outputs, PortKind, extras};
 use ferrotest::dut::sweep;
+use ferrotest::modes::RunClock;
 use ferrotest::port::capture::{self, CaptureTx};
 use ferrotest::port::interface;
 use ferrotest::progress::Progress;
 use ferrotest::run::{self, End, Plan};
-use ferrotest::{lab, output, replay, surroundings};
+use ferrotest::{estimate, lab, limit, method, output, replay, show, surroundings};
 use measure::Results;
 use measure::report::Table;
 
@@ -29,6 +30,8 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 /// An assertion doesn't hold.
 const ASSERTION: u8 = 3;
+/// Most trials were not valid.
+const INVALID: u8 = 4;
 /// The operator has stopped the run.
 const INTERRUPTED: u8 = 130;
 
@@ -86,7 +89,10 @@ fn act(action: Action) -> Result<u8, String> {
             }
             Ok(0)
         }
-        Action::Replay { file, device, rate, write, any_address } => {
+        Action::Replay { file, device, rate, write, any_address, force } => {
+            if let Some(write) = &write {
+                run::refuse_overwriting(write, force)?;
+            }
             let mut frames = capture::read(&file)?;
             replay::check_addresses(&frames, any_address)?;
             if let Some(rate) = rate {
@@ -112,6 +118,7 @@ fn act(action: Action) -> Result<u8, String> {
             let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
             let mut results = Results::from_json(&text)
                 .map_err(|error| format!("{}: {error}", file.display()))?;
+            output::check(&outputs, false)?;
             finish(&mut results, End::Complete, &outputs, None, &[])
         }
         Action::Paper(study, plans, outputs) => {
@@ -132,7 +139,8 @@ fn measure_all(
     tables: impl FnOnce(&Results) -> Vec<Table>,
 ) -> Result<u8, String> {
     // Wrong conditions are refused before hours of measurement.
-    output::check(outputs)?;
+    output::check(outputs, plans.iter().any(|plan| plan.resume))?;
+    announce(plans);
     lab::become_root()?;
     let stop = stop_flag()?;
     let (mut results, end) = run::all(plans, &stop)?;
@@ -141,8 +149,45 @@ fn measure_all(
     finish(&mut results, end, outputs, file, &tables)
 }
 
+/// Writes what an operator should know before hours of measurement: threads that share cores, and
+/// the time that the run takes.
+fn announce(plans: &[Plan]) {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let threads = |plan: &Plan| {
+        let directions = plan.traffic.iter().map(|t| t.directions.len()).max().unwrap_or(0);
+        let workers = plan.workers.iter().copied().max().unwrap_or(1);
+        let devices = plan.devices.iter().map(|spec| method::device_threads(spec, workers));
+        method::tester_threads(directions) + devices.max().unwrap_or(0)
+    };
+    let is_live = |plan: &&Plan| estimate::seconds(plan) > 0.0;
+    let live = || plans.iter().filter(is_live);
+    let Some(quiet) = live().map(|plan| plan.quiet).next() else { return };
+    let progress = Progress::new(quiet);
+    let environment = measure::Environment {
+        cpu: measure::Cpu { cores, ..Default::default() },
+        threads: live().map(threads).max().unwrap_or(0),
+        ..Default::default()
+    };
+    if let Some(note) = environment.shares_cores() {
+        progress.line(&note.replace("shared", "share").replace("rates show", "rates will show"));
+    }
+    let all = plans.iter().map(|plan| {
+        plan.modes.len()
+            * plan.traffic.len()
+            * plan.workers.len()
+            * plan.routes.len()
+            * plan.devices.len()
+    });
+    let (count, seconds) = (all.sum::<usize>(), plans.iter().map(estimate::seconds).sum());
+    let s = if count == 1 { "" } else { "s" };
+    progress.line(&format!(
+        "{count} measurement{s}, about {}; ^C ends the run and keeps what was measured",
+        estimate::words(seconds)
+    ));
+}
+
 fn selftest(port: PortKind, plan: &Plan, outputs: &Outputs) -> Result<u8, String> {
-    output::check(outputs)?;
+    output::check(outputs, false)?;
     if port == PortKind::Veth {
         lab::become_root()?;
     }
@@ -166,9 +211,10 @@ fn selftest(port: PortKind, plan: &Plan, outputs: &Outputs) -> Result<u8, String
     };
     let mut progress = Progress::new(plan.quiet);
     progress.expect(plan.traffic.len());
+    let clock = RunClock::started(0.0);
     for traffic in &plan.traffic {
         let (found, measurement) =
-            run::selftest(&mut bench, traffic, &plan.settings, &mut progress)?;
+            limit::selftest(&mut bench, traffic, &plan.settings, (&clock, &mut progress))?;
         results.selftests.extend(found);
         results.measurements.push(measurement);
         progress.end();
@@ -190,17 +236,22 @@ fn finish(
     tables: &[Table],
 ) -> Result<u8, String> {
     // A closed standard output doesn't keep the reports from being written.
-    let _ = run::print(results);
+    let _ = show::figures(results, &mut std::io::stdout().lock());
     let holds = output::assert(results, outputs)?;
     output::write(results, outputs, tables)?;
     if let Some(file) = file {
         std::fs::write(file, results.to_json())
             .map_err(|error| format!("{}: {error}", file.display()))?;
     }
+    let doubt = results.mostly_invalid();
+    if let Some(doubt) = &doubt {
+        eprintln!("ferrotest: {doubt}");
+    }
     Ok(match end {
         End::Interrupted => INTERRUPTED,
         End::Failed => FAILED,
         End::Complete if !holds => ASSERTION,
+        End::Complete if doubt.is_some() => INVALID,
         End::Complete => 0,
     })
 }

@@ -8,17 +8,31 @@ use measure::assert::Assert;
 use measure::report::{self, Table};
 
 use crate::cli::Outputs;
+use crate::run::refuse_overwriting;
 
 fn conditions(outputs: &Outputs) -> Result<Vec<Assert>, String> {
     outputs.asserts.iter().map(|text| text.parse()).collect()
 }
 
-/// Refuses conditions that can't be read, before anything is measured.
+/// Refuses conditions that can't be read, and files that are there, before anything is measured.
+/// A run that goes on writes its reports anew.
 ///
 /// # Errors
-/// The condition, and what it should be.
-pub fn check(outputs: &Outputs) -> Result<(), String> {
-    conditions(outputs).map(drop)
+/// The condition, and what it should be; the file.
+pub fn check(outputs: &Outputs, resume: bool) -> Result<(), String> {
+    conditions(outputs)?;
+    let files = [&outputs.html, &outputs.markdown, &outputs.csv, &outputs.rate_csv];
+    for file in files.into_iter().flatten() {
+        refuse_overwriting(file, outputs.force || resume)?;
+    }
+    let is_full = |folder: &Path| {
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        files.into_iter().any(|entry| entry.path().extension().is_some_and(|e| e == "svg"))
+    };
+    match &outputs.figures {
+        Some(folder) if is_full(folder) => refuse_overwriting(folder, outputs.force || resume),
+        _ => Ok(()),
+    }
 }
 
 /// Checks the conditions; false if one doesn't hold. The results say which.

@@ -88,6 +88,7 @@ mod tests {
             selftest: false,
             file: None,
             resume: false,
+            force: false,
             quiet: true,
         }
     }

@@ -26,6 +26,13 @@ impl Progress {
         Self { quiet, terminal, start: Instant::now(), total: 0, done: 0, measured: 0, what }
     }
 
+    /// Writes a line, unless nothing is shown.
+    pub fn line(&self, text: &str) {
+        if !self.quiet {
+            eprintln!("ferrotest: {text}");
+        }
+    }
+
     /// Sets the number of repeats of all measurements.
     pub fn expect(&mut self, total: usize) {
         self.total = total;

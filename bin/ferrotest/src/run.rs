@@ -3,18 +3,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use measure::siitperf::Vary;
-use measure::{Mark, Measurement, Mode, Outcome, Results, SelfTest, Series};
+use measure::{Measurement, Mode, Outcome, Results, Series};
 
 use crate::bench::{Bench, Traffic};
 use crate::dut::change::Routes;
 use crate::dut::{Spec, sweep};
-use crate::modes::{Measuring, NAT, Settings, Stop};
+use crate::limit::{self, Limits};
+use crate::method;
+use crate::modes::{Measuring, NAT, RunClock, Settings, Stop};
 use crate::port::interface;
 use crate::progress::Progress;
 use crate::surroundings;
@@ -42,12 +43,14 @@ pub struct Plan {
     pub title: String,
     /// Seed of the order of devices and of the traffic.
     pub seed: u64,
-    /// True if the tester is measured against itself first.
+    /// True if the tester is measured against itself, before the first repeat and after each.
     pub selftest: bool,
     /// File of the results.
     pub file: Option<PathBuf>,
     /// True if measurements that the file has already are kept.
     pub resume: bool,
+    /// True if files of another run are overwritten.
+    pub force: bool,
     /// True if no progress is shown.
     pub quiet: bool,
 }
@@ -62,9 +65,6 @@ pub enum End {
     /// The operator has stopped it.
     Interrupted,
 }
-
-/// Rate of a trial of a self-test at which latency is taken, as a share of the limit.
-const SELFTEST_LATENCY: f64 = 0.5;
 
 /// Runs a plan.
 ///
@@ -111,6 +111,7 @@ fn go_on(
     let mut progress = Progress::new(plan.quiet);
     let mut end = End::Complete;
     let mut random = Random::new(plan.seed);
+    let clock = RunClock::started(surroundings::seconds_since(&results.started));
     let groups = groups(plan);
     progress.expect(groups.len() * plan.devices.len() * plan.settings.repeats as usize);
     for workers in &plan.workers {
@@ -119,12 +120,16 @@ fn go_on(
             .iter()
             .map(|spec| Bench::up(spec.clone(), *workers, plan.ports, stop.clone()))
             .collect::<Result<Vec<_>, _>>()?;
-        environment(&mut results, &benches);
+        environment(plan, *workers, &mut results, &benches);
+        let mut limits = Limits::new(stop.clone());
         for point in groups.iter().filter(|point| point.workers == *workers) {
-            if plan.selftest && !stop.load(Ordering::Relaxed) {
-                selftests(plan, &benches, point.traffic, &mut results, &mut progress, stop)?;
-            }
-            match group(plan, *point, &mut benches, &mut results, &mut progress, &mut random)? {
+            let mut tools = Tools {
+                clock: &clock,
+                limits: &mut limits,
+                progress: &mut progress,
+                random: &mut random,
+            };
+            match group(plan, *point, &mut benches, &mut results, &mut tools)? {
                 End::Complete => {}
                 End::Failed => end = End::Failed,
                 End::Interrupted => {
@@ -164,6 +169,21 @@ fn groups(plan: &Plan) -> Vec<Point<'_>> {
     points
 }
 
+/// Refuses to write a file that is there, unless the operator wants that.
+///
+/// # Errors
+/// It is there.
+pub fn refuse_overwriting(file: &Path, force: bool) -> Result<(), String> {
+    match !force && file.exists() {
+        true => Err(format!(
+            "{} exists: --force overwrites it, --resume goes on with a result file, another name \
+             keeps it",
+            file.display()
+        )),
+        false => Ok(()),
+    }
+}
+
 /// The document of a new run, or that of the interrupted one.
 fn begin(plan: &Plan) -> Result<Results, String> {
     if plan.resume
@@ -171,6 +191,9 @@ fn begin(plan: &Plan) -> Result<Results, String> {
     {
         let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
         return Results::from_json(&text).map_err(|e| format!("{}: {e}", file.display()));
+    }
+    if let Some(file) = &plan.file {
+        refuse_overwriting(file, plan.force)?;
     }
     Ok(Results {
         program: format!("ferrotest {}", env!("CARGO_PKG_VERSION")),
@@ -182,7 +205,7 @@ fn begin(plan: &Plan) -> Result<Results, String> {
     })
 }
 
-fn environment(results: &mut Results, benches: &[Bench]) {
+fn environment(plan: &Plan, workers: u32, results: &mut Results, benches: &[Bench]) {
     let ports: BTreeSet<_> = benches.iter().map(Bench::port).collect();
     let hz = benches.first().map_or(0.0, Bench::tsc_hz);
     let mut environment = surroundings::describe(hz, &ports);
@@ -194,6 +217,20 @@ fn environment(results: &mut Results, benches: &[Bench]) {
         |name: &String| environment.versions.iter().chain(&fresh).any(|(other, _)| other == name);
     let earlier: Vec<_> = earlier.filter(|(name, _)| !known(name)).collect();
     environment.versions.extend(earlier.into_iter().chain(fresh));
+    let directions = plan.traffic.iter().map(|t| t.directions.len()).max().unwrap_or(0);
+    let is_live = benches.iter().any(|bench| !bench.is_simulated());
+    if is_live {
+        let devices = plan.devices.iter().map(|spec| method::device_threads(spec, workers));
+        let threads = method::tester_threads(directions) + devices.max().unwrap_or(0);
+        // Devices of an earlier plan or with fewer workers stay in the report.
+        environment.threads = threads.max(results.environment.threads);
+        let cores = environment.cpu.cores;
+        environment.placement = method::placement(&plan.devices, directions, workers, cores);
+        let fresh = environment.placement.clone();
+        let is_known = |(name, _): &(String, String)| fresh.iter().any(|(other, _)| other == name);
+        let earlier = std::mem::take(&mut results.environment.placement).into_iter();
+        environment.placement.extend(earlier.filter(|row| !is_known(row)));
+    }
     results.environment = environment;
 }
 
@@ -223,6 +260,7 @@ fn blank(plan: &Plan, point: Point<'_>, bench: &Bench) -> Measurement {
     measurement.cores = workers;
     measurement.flows = traffic.flows();
     measurement.directions = traffic.directions.clone();
+    measurement.method = method::facts(mode, traffic, &plan.settings);
     let mut parameter = |name: &str, value: String| {
         measurement.parameters.insert(name.into(), value);
     };
@@ -259,14 +297,21 @@ fn blank(plan: &Plan, point: Point<'_>, bench: &Bench) -> Measurement {
     measurement
 }
 
+/// What the measurements of a run share.
+struct Tools<'r> {
+    clock: &'r RunClock,
+    limits: &'r mut Limits,
+    progress: &'r mut Progress,
+    random: &'r mut Random,
+}
+
 /// Measures one mode with one kind of traffic on all devices, in turns.
 fn group(
     plan: &Plan,
     point: Point<'_>,
     benches: &mut [Bench],
     results: &mut Results,
-    progress: &mut Progress,
-    random: &mut Random,
+    Tools { clock, limits, progress, random }: &mut Tools<'_>,
 ) -> Result<End, String> {
     let (mode, traffic) = (point.mode, point.traffic);
     let routes = Routes { count: point.routes, ip6: traffic.kind == Kind::Ip6 };
@@ -283,6 +328,8 @@ fn group(
     // The device that begins is drawn, so that a drift of the machine favours none.
     let first = random.below(benches.len().max(1) as u32) as usize;
     let mut failed = vec![None; benches.len()];
+    // The tester's limit before the repeat, once one is due.
+    let mut before: Option<Option<f64>> = None;
     for repeat in 0..plan.settings.repeats as usize {
         for turn in 0..benches.len() {
             let device = (first + turn) % benches.len();
@@ -291,7 +338,10 @@ fn group(
                 progress.skip();
                 continue;
             }
-            let limit = results.selftest(bench.port(), traffic.real_size()).cloned();
+            let limit = match before {
+                Some(before) => before,
+                None => limits.sample(plan, bench, traffic, results, (*clock, progress))?,
+            };
             let measurement = &mut results.measurements[at[device]];
             measurement.outcome = Outcome::Interrupted;
             let what =
@@ -302,8 +352,10 @@ fn group(
                 traffic,
                 settings: &plan.settings,
                 measurement,
-                limit: limit.as_ref(),
-                notes: progress,
+                limit,
+                repeat: repeat as u32,
+                clock,
+                notes: &mut **progress,
             };
             let done = measuring.hold(routes).and_then(|()| measuring.repeat());
             progress.end();
@@ -321,6 +373,11 @@ fn group(
                     failed[device] = Some(reason);
                 }
             }
+            let after = limits.sample(plan, bench, traffic, results, (*clock, progress))?;
+            before = Some(after);
+            if let Some(limit) = limit::around(limit, after) {
+                results.measurements[at[device]].judge_limit(repeat as u32, limit);
+            }
             save(plan.file.as_deref(), results)?;
         }
     }
@@ -337,145 +394,6 @@ fn done(measurement: &Measurement) -> usize {
     }
     let own = |series: &&Series| OWN.contains(&measurement.mode) || series.name != "throughput";
     measurement.series.iter().filter(own).map(|series| series.values.len()).min().unwrap_or(0)
-}
-
-/// Measures the tester against itself over the kinds of ports of the benches, once a run and size.
-fn selftests(
-    plan: &Plan,
-    benches: &[Bench],
-    traffic: &Traffic,
-    results: &mut Results,
-    progress: &mut Progress,
-    stop: &Arc<AtomicBool>,
-) -> Result<(), String> {
-    let (kind, size) = (plan.ports, traffic.real_size());
-    // Two taps can't be connected to each other.
-    let is_used = benches.iter().any(|bench| bench.port() == kind.name());
-    if kind == interface::Kind::Tap || !is_used || results.selftest(kind.name(), size).is_some() {
-        return Ok(());
-    }
-    let mut bench = Bench::cable(kind, stop.clone())?;
-    let settings = Settings {
-        duration: plan.settings.duration.min(0.5),
-        width: 0.05,
-        ..plan.settings.clone()
-    };
-    if let Some(found) = selftest(&mut bench, traffic, &settings, progress)?.0 {
-        results.selftests.push(found);
-    }
-    Ok(())
-}
-
-/// Measures the tester with its ports connected to each other.
-///
-/// # Errors
-/// It can't be done.
-pub fn selftest(
-    bench: &mut Bench,
-    traffic: &Traffic,
-    settings: &Settings,
-    progress: &mut Progress,
-) -> Result<(Option<SelfTest>, Measurement), String> {
-    let mut measurement = Measurement::new(Mode::Selftest, "none", settings.profile);
-    measurement.description = bench.describe();
-    measurement.family = traffic.family();
-    measurement.size = traffic.real_size();
-    measurement.directions = traffic.directions.clone();
-    measurement.parameters.insert("port".into(), bench.port().into());
-    let what = format!("selftest {} {} {}", bench.port(), measurement.family, measurement.size);
-    progress.begin(&what, 1, 1);
-    let mut measuring = Measuring {
-        bench: &mut *bench,
-        traffic,
-        settings,
-        measurement: &mut measurement,
-        limit: None,
-        notes: progress,
-    };
-    match measuring.repeat() {
-        Ok(()) => {}
-        Err(_) if bench.is_stopped() => {
-            measurement.outcome = Outcome::Interrupted;
-            return Ok((None, measurement));
-        }
-        Err(Stop::Interrupted) => return Err("the tester against itself: interrupted".into()),
-        Err(Stop::Failed(why)) => return Err(format!("the tester against itself: {why}")),
-    }
-    // A search that ends at a rate which the tester can't send has found the tester.
-    measurement.marks.retain(|mark| *mark != Mark::TesterBound);
-    let rate =
-        measurement.series("throughput").and_then(|s| s.values.last().copied()).unwrap_or(0.0);
-    let mut latency_ns = 0;
-    if rate > 0.0 {
-        let plan =
-            crate::engine::Plan::constant(rate * SELFTEST_LATENCY, settings.duration.min(0.5));
-        let plan = crate::engine::Plan { wait: (settings.wait * 1e9) as u64, ..plan };
-        let ran = bench.trial(traffic, &plan)?;
-        latency_ns = ran.sides.iter().map(|side| side.latency.typical()).max().unwrap_or(0);
-    }
-    let port = bench.port().into();
-    Ok((Some(SelfTest { port, size: measurement.size, rate, latency_ns }), measurement))
-}
-
-/// Prints the figures of a run.
-///
-/// # Errors
-/// Standard output is closed.
-pub fn print(results: &Results) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "{:<11} {:<16} {:<8} {:>5}  {:<26} {:>14} {:>14} {:>14} {:>3}",
-        "mode", "device", "family", "size", "figure", "median", "minimum", "maximum", "n"
-    )?;
-    for measurement in &results.measurements {
-        for series in &measurement.series {
-            let Some(summary) = series.summary() else { continue };
-            let number = |value: f64| match series.unit.as_str() {
-                "pps" | "frames" => format!("{value:.0}"),
-                "ns" => format!("{:.1} us", value / 1e3),
-                "s" => format!("{:.3} ms", value * 1e3),
-                _ => format!("{value:.6}"),
-            };
-            writeln!(
-                out,
-                "{:<11} {:<16} {:<8} {:>5}  {:<26} {:>14} {:>14} {:>14} {:>3}",
-                measurement.mode.name(),
-                measurement.device,
-                measurement.family.to_string(),
-                measurement.size.to_string(),
-                series.name,
-                number(summary.median),
-                number(summary.min),
-                number(summary.max),
-                summary.n
-            )?;
-        }
-        let marks: Vec<_> = measurement.marks.iter().map(ToString::to_string).collect();
-        if let Outcome::Failed { reason } = &measurement.outcome {
-            writeln!(out, "  failed: {reason}")?;
-        }
-        if !marks.is_empty() {
-            writeln!(
-                out,
-                "  marks: {}; invalid trials: {} of {}",
-                marks.join(", "),
-                measurement.invalid_trials(),
-                measurement.trials.len()
-            )?;
-        }
-    }
-    for test in &results.selftests {
-        writeln!(
-            out,
-            "tester itself over {} ports, {} bytes: {:.0} pps per direction, {:.1} us",
-            test.port,
-            test.size,
-            test.rate,
-            test.latency_ns as f64 / 1e3
-        )?;
-    }
-    Ok(())
 }
 
 #[cfg(feature = "tests")]

@@ -25,6 +25,7 @@ fn plan(dir: &Path) -> Plan {
         selftest: true,
         file: Some(dir.join("result.json")),
         resume: false,
+        force: true,
         quiet: true,
     }
 }
@@ -138,4 +139,177 @@ fn plans_share_a_document() {
     let missing = Plan { devices: vec!["ferrovia:/no/such".parse().unwrap()], ..second };
     assert!(all(&[first, missing], &go()).unwrap_err().contains("/no/such"));
     assert!(!dir.path().join("result.json").exists());
+}
+
+/// Runs of stages of known rates below and above 1/1.2 of the tester's limit, which in simulated
+/// time is the link: 1,000 frames of 64 bytes a second.
+fn limited(dir: &Path) -> Plan {
+    let stage = |rate: u32| format!("none:rate={rate},queue=1,link=672000").parse().unwrap();
+    let mut plan = plan(dir);
+    (plan.modes, plan.devices) = (vec![Mode::Throughput], vec![stage(700), stage(950)]);
+    (plan.settings.rate, plan.settings.duration) = (None, 2.0);
+    plan
+}
+
+#[suite::test]
+fn results_near_the_limit_are_marked_in_all_outputs() {
+    use measure::Mark;
+    let dir = tempfile::tempdir().unwrap();
+    let (results, end) = run(&limited(dir.path()), &go()).unwrap();
+    assert_eq!(end, End::Complete);
+    let is_marked = |m: &Measurement| m.marks.contains(&Mark::TesterBound);
+    let marked = |results: &Results| results.measurements.iter().map(is_marked).collect::<Vec<_>>();
+    assert_eq!(marked(&results), [false, true]);
+    // Measured as often as the devices: before the first repeat, and after each.
+    assert_eq!(results.selftests.len(), 2 * 3 + 1);
+    for m in &results.measurements {
+        assert_eq!(m.limits.len(), 3);
+        assert!(m.limits.iter().all(|limit| (limit - 1000.0).abs() < 1.0), "{:?}", m.limits);
+        for trial in &m.trials {
+            assert_eq!(trial.tester_bound, trial.rate > m.limits[0] / 1.2, "{trial:?}");
+        }
+    }
+    let json = Results::from_json(&fs::read_to_string(dir.path().join("result.json")).unwrap());
+    assert_eq!(marked(&json.unwrap()), [false, true], "JSON");
+
+    let mut text = Vec::new();
+    crate::show::figures(&results, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let marks: Vec<_> = text.lines().filter(|line| line.starts_with("  marks:")).collect();
+    let has = [marks[0].contains("tester-bound"), marks[1].contains("tester-bound")];
+    assert_eq!(has, [false, true], "{text}");
+    assert!(text.contains("tester-bound above 1/1.2 of it"), "{text}");
+
+    let csv = measure::report::series_csv(&results);
+    let rows = csv.lines().skip(1).map(|row| row.contains("tester-bound")).collect::<Vec<_>>();
+    assert_eq!(rows, [false, false, false, true, true, true], "{csv}");
+
+    let figures = measure::report::figures(&results).unwrap();
+    let figure = figures.iter().find(|figure| figure.name == "throughput-by-device").unwrap();
+    assert!(figure.caption.ends_with("Hollow bars are tester-bound."), "{}", figure.caption);
+    let mut clean = results.clone();
+    clean.measurements[1].marks.retain(|mark| *mark != Mark::TesterBound);
+    let filled = measure::report::figures(&clean).unwrap();
+    let filled = filled.iter().find(|figure| figure.name == "throughput-by-device").unwrap();
+    assert_ne!(figure.to_svg(), filled.to_svg(), "the bar");
+    assert!(!filled.caption.contains("Hollow"), "{}", filled.caption);
+
+    for report in [
+        measure::report::html(&results, &[]).unwrap(),
+        measure::report::markdown(&results, &[]).unwrap(),
+    ] {
+        // A row of the results, of each device.
+        let rate = |m: &Measurement| {
+            measure::report::grouped(m.series("throughput").unwrap().summary().unwrap().median)
+        };
+        let row = |m: &Measurement| {
+            let is_row = |line: &&str| line.contains(&rate(m)) && line.contains("not RFC 2544");
+            report.lines().find(is_row).unwrap_or_else(|| panic!("{}", rate(m))).to_string()
+        };
+        let rows = results.measurements.iter().map(|m| row(m).contains("tester-bound"));
+        assert_eq!(rows.collect::<Vec<_>>(), [false, true], "{report}");
+    }
+}
+
+/// A device that is faster than the tester itself: the limit that was measured can't be right.
+#[suite::test]
+fn a_device_that_beats_the_limit_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut results, _) = run(&limited(dir.path()), &go()).unwrap();
+    results.measurements[1].judge_limit(2, 900.0);
+    let mut text = Vec::new();
+    crate::show::figures(&results, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.matches("above the tester's own limit").count(), 1, "{text}");
+    assert!(results.to_json().contains("\"above-limit\""));
+    let report = measure::report::html(&results, &[]).unwrap();
+    assert!(report.contains("A device was faster than the tester itself"), "{report}");
+}
+
+#[suite::test]
+fn files_of_another_run_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = Plan { force: false, ..plan(dir.path()) };
+    run(&plan, &go()).unwrap();
+    let before = fs::read_to_string(dir.path().join("result.json")).unwrap();
+    let error = run(&plan, &go()).unwrap_err();
+    assert!(error.contains("result.json exists: --force overwrites it"), "{error}");
+    assert_eq!(fs::read_to_string(dir.path().join("result.json")).unwrap(), before);
+    let forced = Plan { force: true, seed: 77, ..plan.clone() };
+    assert_eq!(run(&forced, &go()).unwrap().0.seed, 77);
+    assert!(run(&Plan { resume: true, ..plan }, &go()).is_ok());
+    // Reports, too.
+    let html = dir.path().join("report.html");
+    fs::write(&html, "of last night").unwrap();
+    let outputs =
+        |force| crate::cli::Outputs { html: Some(html.clone()), force, ..Default::default() };
+    assert!(
+        crate::output::check(&outputs(false), false).unwrap_err().contains("report.html exists")
+    );
+    assert!(crate::output::check(&outputs(true), false).is_ok());
+    assert!(crate::output::check(&outputs(false), true).is_ok(), "a run that goes on");
+}
+
+/// The files of a whole run agree with each other: repeats, rates, dates, numbers of trials.
+#[suite::test]
+fn rows_of_all_repeats_have_their_own_trials() {
+    let dir = tempfile::tempdir().unwrap();
+    let (results, _) = run(&limited(dir.path()), &go()).unwrap();
+    let csv = measure::report::rate_csv(&results);
+    let mut rows = csv.lines().skip(1);
+    for m in &results.measurements {
+        let repeats: BTreeSet<_> = m.trials.iter().map(|trial| trial.repeat).collect();
+        assert_eq!(repeats, BTreeSet::from([0, 1, 2]));
+        let values = &m.series("throughput").unwrap().values;
+        let mut last = results.started.replace('T', " ").replace('Z', "");
+        for (repeat, rate) in values.iter().enumerate() {
+            let cells: Vec<_> = rows.next().unwrap().split(", ").collect();
+            let trials = m.trials.iter().filter(|trial| trial.repeat as usize == repeat);
+            let trials: Vec<_> = trials.collect();
+            assert_eq!(cells[0], (repeat + 1).to_string());
+            assert_eq!(cells[5], "2");
+            assert_eq!(cells[6], format!("{:.0}", trials[0].rate), "the first rate of the search");
+            assert!(cells[9] >= last.as_str(), "{} after {last}", cells[9]);
+            last = cells[9].to_string();
+            assert_eq!(cells[10], trials.len().to_string());
+            assert!(trials.len() > 4, "{trials:?}");
+            assert_eq!(cells[11], format!("{rate:.0}"));
+        }
+    }
+    assert_eq!(rows.next(), None);
+    // Trials of devices in turns are in order of time, and none is before the run.
+    let times = results.measurements.iter().flat_map(|m| &m.trials).map(|trial| trial.at);
+    assert!(times.clone().all(|at| (0.0..3600.0).contains(&at)));
+    assert!(results.selftests.is_sorted_by(|a, b| a.at <= b.at));
+}
+
+#[suite::test]
+fn what_makes_figures_doubtful_stands_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut results, _) = run(&limited(dir.path()), &go()).unwrap();
+    let first = |results: &Results| {
+        let mut text = Vec::new();
+        crate::show::figures(results, &mut text).unwrap();
+        String::from_utf8(text).unwrap().lines().next().unwrap_or_default().to_string()
+    };
+    assert!(first(&results).starts_with("mode "), "{}", first(&results));
+    (results.environment.cpu.cores, results.environment.threads) = (2, 7);
+    assert!(first(&results).starts_with("note: 7 threads of tester and device shared 2 cores"));
+    results.environment.threads = 0;
+    for m in &mut results.measurements {
+        m.trials.iter_mut().for_each(|t| t.faults = vec![measure::Fault::Interrupted]);
+    }
+    let (all, _) = results.trials();
+    assert!(
+        first(&results).starts_with(&format!("note: most trials were not valid: {all} of {all}"))
+    );
+    let report = measure::report::markdown(&results, &[]).unwrap();
+    let note = report.lines().nth(2).unwrap();
+    assert!(note.starts_with("> **Note:** Most trials were not valid"), "{note}");
+    // What a paper needs, in the report.
+    for part in
+        ["64 bytes with FCS", "RFC 4814", "Wait for late frames", "Loss tolerance", "198.18.0.2"]
+    {
+        assert!(report.contains(part), "{part}");
+    }
 }

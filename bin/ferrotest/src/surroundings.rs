@@ -105,14 +105,69 @@ pub fn describe(tsc_hz: f64, ports: &BTreeSet<&str>) -> Environment {
         cpu: cpu(tsc_hz),
         memory_bytes: kib << 10,
         kernel: kernel.join(" "),
-        kernel_command_line: line("/proc/cmdline"),
+        kernel_command_line: relevant(&line("/proc/cmdline")),
         os: name.unwrap_or_default().trim_matches('"').into(),
         versions: vec![("ferrotest".into(), env!("CARGO_PKG_VERSION").into())],
         interfaces,
         command: std::env::args().collect(),
         placement: Vec::new(),
-        facts: vec![("Load average at the start".into(), line("/proc/loadavg"))],
+        threads: 0,
+        facts: vec![
+            ("Load average at the start".into(), line("/proc/loadavg")),
+            ("Frequency of the cores at the start".into(), frequency()),
+        ],
     }
+}
+
+/// Options of a kernel's command line that change how fast packets are forwarded. Others name disks
+/// and consoles, which are nobody's business.
+fn relevant(options: &str) -> String {
+    const NAMES: [&str; 20] = [
+        "default_hugepagesz",
+        "hugepages",
+        "hugepagesz",
+        "idle",
+        "intel_idle.max_cstate",
+        "intel_iommu",
+        "amd_iommu",
+        "intel_pstate",
+        "amd_pstate",
+        "iommu",
+        "irqaffinity",
+        "isolcpus",
+        "mitigations",
+        "nohz",
+        "nohz_full",
+        "nosmt",
+        "preempt",
+        "processor.max_cstate",
+        "rcu_nocbs",
+        "tsc",
+    ];
+    let is_relevant = |option: &&str| NAMES.contains(&option.split('=').next().unwrap_or(""));
+    options.split_whitespace().filter(is_relevant).collect::<Vec<_>>().join(" ")
+}
+
+/// Least and greatest frequency of the cores now; empty if the processor doesn't say.
+fn frequency() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let all: Vec<f64> = fields(&info, "cpu MHz").filter_map(|text| text.parse().ok()).collect();
+    let (low, high) = all
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), mhz| (low.min(*mhz), high.max(*mhz)));
+    match all.is_empty() {
+        true => String::new(),
+        false if high - low < 1.0 => format!("{high:.0} MHz"),
+        false => format!("{low:.0} to {high:.0} MHz"),
+    }
+}
+
+/// Seconds since a time in UTC as [`utc_now`] writes it; 0 for another text.
+pub fn seconds_since(time: &str) -> f64 {
+    let Some(time) = measure::report::unix_time(time) else { return 0.0 };
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0.0, |since| since.as_secs_f64());
+    (now - time).max(0.0)
 }
 
 /// Time now in UTC, as RFC 3339 writes it.

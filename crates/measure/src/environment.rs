@@ -63,13 +63,27 @@ pub struct Environment {
     pub interfaces: Vec<Interface>,
     /// Command that ran, argument by argument.
     pub command: Vec<String>,
-    /// Cores of the tester and of the device, as the run placed them.
+    /// Threads of tester and device that are busy at the same time; 0 if it isn't known.
+    pub threads: u32,
+    /// Threads and cores of the tester and of each device.
     pub placement: Vec<(String, String)>,
     /// Further facts, each with its name: load at the start, temperature, settings.
     pub facts: Vec<(String, String)>,
 }
 
 impl Environment {
+    /// Sentence to a reader if threads had to share cores.
+    pub fn shares_cores(&self) -> Option<String> {
+        (self.cpu.cores > 0 && self.threads > self.cpu.cores).then(|| {
+            let s = if self.cpu.cores == 1 { "" } else { "s" };
+            format!(
+                "{} threads of tester and device shared {} core{s}: rates show this machine as much \
+                 as the device",
+                self.threads, self.cpu.cores
+            )
+        })
+    }
+
     /// Rows of a table: name and value, without the empty ones.
     pub fn rows(&self) -> Vec<(String, String)> {
         let cpu = &self.cpu;
@@ -114,7 +128,7 @@ impl Environment {
             parts.retain(|p| !p.is_empty());
             rows.push((format!("Port {}", port.name), parts.join(", ")));
         }
-        rows.extend(self.placement.iter().map(|(n, v)| (format!("Cores of {n}"), v.clone())));
+        rows.extend(self.placement.iter().map(|(n, v)| (format!("Threads of {n}"), v.clone())));
         rows.extend(self.facts.iter().cloned());
         rows.push(("Command".into(), self.command.join(" ")));
         rows.retain(|(_, value)| !value.is_empty());

@@ -14,6 +14,7 @@ pub mod assert;
 mod environment;
 pub mod events;
 mod latency;
+mod limit;
 mod measurement;
 mod mode;
 pub mod papers;
@@ -28,6 +29,7 @@ mod trial;
 
 pub use environment::{Cpu, Environment, Interface};
 pub use latency::{Delays, Ipdv, Latency};
+pub use limit::{RESERVE, is_tester_bound};
 pub use measurement::{
     Bound, CpuCost, Energy, Family, LatencyAt, Mark, Measurement, Outcome, RatePoint, Series, Size,
 };

@@ -119,6 +119,15 @@ fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Er
     Ok(values.into_iter().map(|v| v.unwrap_or(f64::NAN)).collect())
 }
 
+fn unlimited<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    let values = Vec::<Option<f64>>::deserialize(deserializer)?;
+    Ok(values.into_iter().map(|v| v.unwrap_or(f64::INFINITY)).collect())
+}
+
+fn finite<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(|v| v.is_finite().then_some(v)))
+}
+
 impl Series {
     /// Series without values.
     pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Series {
@@ -216,6 +225,8 @@ pub enum Mark {
     NotRfc2544,
     /// The result is above 1/1.2 of the tester's own limit.
     TesterBound,
+    /// The result is above the tester's own limit, which so was measured too low.
+    AboveLimit,
     /// CPU time stands in for energy.
     EnergyProxy,
     /// Less than the plan demanded was measured.
@@ -235,6 +246,7 @@ impl fmt::Display for Mark {
         match self {
             Mark::NotRfc2544 => f.write_str("not RFC 2544"),
             Mark::TesterBound => f.write_str("tester-bound"),
+            Mark::AboveLimit => f.write_str("above the tester's own limit"),
             Mark::EnergyProxy => f.write_str("CPU time as a proxy of energy"),
             Mark::Incomplete { reason } => write!(f, "incomplete: {reason}"),
             Mark::Other { text } => f.write_str(text),
@@ -272,7 +284,7 @@ pub struct Measurement {
     pub family: Family,
     /// Length of the frames.
     pub size: Size,
-    /// Flows per direction.
+    /// Pairs of addresses per direction; each has flows of many ports, as `method` says.
     pub flows: u64,
     /// Cores or workers of the device that forward.
     pub cores: u32,
@@ -280,6 +292,13 @@ pub struct Measurement {
     pub directions: Vec<Direction>,
     /// Further parameters, by name: routes, rules, background share, address ranges.
     pub parameters: BTreeMap<String, String>,
+    /// Traffic and procedure in words, for the report: each fact with its name.
+    #[serde(default)]
+    pub method: Vec<(String, String)>,
+    /// Limit of the tester around each repeat, in frames per second and direction: the lower one of
+    /// before and after. Empty if it wasn't measured; JSON has null for a repeat without one.
+    #[serde(default, serialize_with = "finite", deserialize_with = "unlimited")]
+    pub limits: Vec<f64>,
     /// End of the measurement.
     pub outcome: Outcome,
     /// Marks for the report.
@@ -314,6 +333,8 @@ impl Measurement {
             cores: 1,
             directions: vec![Direction::Forward, Direction::Reverse],
             parameters: BTreeMap::new(),
+            method: Vec::new(),
+            limits: Vec::new(),
             outcome: Outcome::Done,
             marks: Vec::new(),
             series: Vec::new(),

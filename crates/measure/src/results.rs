@@ -8,9 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Measurement, Rules, Size};
 
 /// Version of the document's schema. It grows when a reader of the previous one would fail.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
-/// Limit of the tester itself, measured with its ports connected to each other.
+/// Oldest version that is read: later fields have defaults.
+const OLDEST_VERSION: u64 = 1;
+
+/// Limit of the tester itself, measured once with its ports connected to each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SelfTest {
     /// Kind of port.
@@ -21,6 +24,9 @@ pub struct SelfTest {
     pub rate: f64,
     /// Median latency of the tester in nanoseconds.
     pub latency_ns: u64,
+    /// Start, in seconds since the start of the run.
+    #[serde(default)]
+    pub at: f64,
 }
 
 /// Expression of `--assert` with its result.
@@ -57,7 +63,7 @@ pub struct Results {
     pub rules: Rules,
     /// Machine, software and command.
     pub environment: Environment,
-    /// Limits of the tester.
+    /// Limits of the tester, before the first repeat and after each.
     pub selftests: Vec<SelfTest>,
     /// Measurements in the order in which they ran.
     pub measurements: Vec<Measurement>,
@@ -119,8 +125,13 @@ impl Results {
     pub fn from_json(text: &str) -> Result<Results, ReadError> {
         let value: serde_json::Value = serde_json::from_str(text).map_err(ReadError::Json)?;
         match value.get("schema_version").and_then(serde_json::Value::as_u64) {
-            Some(n) if n != u64::from(SCHEMA_VERSION) => Err(ReadError::Version(n)),
-            _ => serde_json::from_value(value).map_err(ReadError::Json),
+            Some(n) if !(OLDEST_VERSION..=u64::from(SCHEMA_VERSION)).contains(&n) => {
+                Err(ReadError::Version(n))
+            }
+            _ => {
+                let results: Results = serde_json::from_value(value).map_err(ReadError::Json)?;
+                Ok(Results { schema_version: SCHEMA_VERSION, ..results })
+            }
         }
     }
 
@@ -129,16 +140,20 @@ impl Results {
         self.measurements.iter().find(|m| m.key() == key)
     }
 
-    /// Limit of the tester for this kind of port and length.
-    pub fn selftest(&self, port: &str, size: Size) -> Option<&SelfTest> {
-        self.selftests.iter().find(|s| s.port == port && s.size == size)
+    /// Trials, and those of them that aren't valid.
+    pub fn trials(&self) -> (usize, usize) {
+        let all = self.measurements.iter().map(|m| m.trials.len()).sum();
+        (all, self.measurements.iter().map(Measurement::invalid_trials).sum())
     }
-}
 
-impl SelfTest {
-    /// True if a result at this rate may show the tester instead of the device.
-    pub fn bounds(&self, rate: f64) -> bool {
-        rate > self.rate / 1.2
+    /// Sentence to a reader if more than half of the trials aren't valid.
+    pub fn mostly_invalid(&self) -> Option<String> {
+        let (all, invalid) = self.trials();
+        (2 * invalid > all).then(|| {
+            format!(
+                "most trials were not valid: {invalid} of {all}; the results can't be relied on"
+            )
+        })
     }
 }
 
@@ -167,9 +182,9 @@ mod tests {
     #[suite::test]
     fn other_versions_and_other_texts_are_refused() {
         let text = Results::default().to_json();
-        let other = text.replace("\"schema_version\": 1", "\"schema_version\": 7");
+        let other = text.replace("\"schema_version\": 2", "\"schema_version\": 7");
         let error = Results::from_json(&other).unwrap_err().to_string();
-        assert_eq!(error, "the result document has schema version 7, this program reads 1");
+        assert_eq!(error, "the result document has schema version 7, this program reads 2");
         assert!(Results::from_json("{}").unwrap_err().to_string().contains("missing field"));
         assert!(Results::from_json("[1").is_err());
     }

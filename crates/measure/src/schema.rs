@@ -162,7 +162,7 @@ mod tests {
             *document.pointer_mut(pointer).unwrap() = value;
             check(&document)
         };
-        assert_eq!(change("/schema_version", json!(2)), ["/schema_version: 2 is not 1"]);
+        assert_eq!(change("/schema_version", json!(1)), ["/schema_version: 1 is not 2"]);
         assert_eq!(change("/measurements/0/mode", json!("speed")).len(), 1);
         assert_eq!(change("/measurements/0/size", json!(10)).len(), 1);
         assert_eq!(change("/measurements/0/trials/0/steal", json!(2.0)).len(), 1);

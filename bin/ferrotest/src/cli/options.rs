@@ -77,6 +77,9 @@ pub struct Outputs {
     /// Folder for the figures as SVG.
     #[arg(long)]
     pub figures: Option<PathBuf>,
+    /// Overwrite files of another run.
+    #[arg(long)]
+    pub force: bool,
     /// Condition on the results, such as "ndr>=400000"; more than once for several.
     #[arg(long = "assert", value_name = "CONDITION")]
     pub asserts: Vec<String>,
@@ -168,7 +171,7 @@ pub struct Options {
     /// Go on with the measurements of an interrupted result file.
     #[arg(long)]
     resume: bool,
-    /// Leave the self-test of the tester out.
+    /// Leave the self-tests of the tester out: then no result is known to be tester-bound.
     #[arg(long)]
     no_selftest: bool,
     /// Show no progress.
@@ -256,6 +259,7 @@ impl Options {
             selftest: !self.no_selftest,
             file: Some(self.json.clone()),
             resume: self.resume,
+            force: self.outputs.force,
             quiet: self.quiet,
         })
     }

@@ -9,9 +9,11 @@ mod nat;
 mod rates;
 mod upset;
 
+use std::time::Instant;
+
 use measure::search::Observation;
 use measure::siitperf::Vary;
-use measure::{Direction, Fault, Mark, Measurement, Mode, Profile, Rules, SelfTest, Trial};
+use measure::{Direction, Fault, Mark, Measurement, Mode, Profile, Rules, Trial, is_tester_bound};
 
 use crate::bench::{Bench, Traffic};
 use crate::dut::change::Routes;
@@ -95,6 +97,25 @@ impl From<String> for Stop {
     }
 }
 
+/// Time since the start of a run, also of one that goes on after an interruption.
+#[derive(Clone, Copy, Debug)]
+pub struct RunClock {
+    start: Instant,
+    before: f64,
+}
+
+impl RunClock {
+    /// A run that started so many seconds ago.
+    pub fn started(before: f64) -> Self {
+        Self { start: Instant::now(), before }
+    }
+
+    /// Seconds since the start of the run.
+    pub fn now(&self) -> f64 {
+        self.before + self.start.elapsed().as_secs_f64()
+    }
+}
+
 /// Notes for the operator while a measurement runs.
 pub trait Notes {
     /// A trial begins. `bounds` are the lower and the upper bound of a search so far.
@@ -116,8 +137,13 @@ pub struct Measuring<'a> {
     pub settings: &'a Settings,
     /// The results so far.
     pub measurement: &'a mut Measurement,
-    /// Limit of the tester itself, if it is known.
-    pub limit: Option<&'a SelfTest>,
+    /// Limit of the tester itself before this repeat, in packets per second and direction, if it is
+    /// known.
+    pub limit: Option<f64>,
+    /// The repeat, counted from 0.
+    pub repeat: u32,
+    /// Clock of the run.
+    pub clock: &'a RunClock,
     /// Notes for the operator.
     pub notes: &'a mut dyn Notes,
 }
@@ -245,12 +271,12 @@ impl Measuring<'_> {
         let seconds = plan.phases.iter().map(|phase| phase.packets as f64 / phase.rate).sum();
         let rate = plan.packets() as f64 / seconds;
         self.notes.trial(rate, seconds, bounds);
-        let at = self.bench.now();
+        let at = self.clock.now();
         let ran = self.bench.trial(traffic, plan)?;
         let mut trial = plan.trial(&ran);
-        trial.at = at;
+        (trial.at, trial.repeat) = (at, self.repeat);
         trial.judge(&self.settings.rules, &traffic.directions);
-        trial.tester_bound = self.limit.is_some_and(|limit| limit.bounds(trial.rate));
+        trial.tester_bound = self.limit.is_some_and(|limit| is_tester_bound(trial.rate, limit));
         self.measurement.trials.push(trial.clone());
         self.look_at(&trial);
         if ran.interrupted {

@@ -39,6 +39,8 @@ fn run_with(
         settings,
         measurement: &mut measurement,
         limit: None,
+        repeat: 0,
+        clock: &RunClock::started(0.0),
         notes: &mut (),
     };
     measuring.repeat().map(|()| measurement)

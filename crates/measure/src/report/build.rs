@@ -9,6 +9,9 @@ use crate::{Mark, Outcome, Results};
 /// Sections of the report, without those that have nothing to show.
 pub(super) fn document(results: &Results, published: &[Table], figures: &[Figure]) -> Document {
     let mut blocks = Vec::new();
+    // Before all else: what makes the rest doubtful.
+    let first = [results.environment.shares_cores(), results.mostly_invalid()];
+    blocks.extend(first.into_iter().flatten().map(|text| Block::Warning(capital(&text) + ".")));
     blocks.push(Block::Text(lead(results)));
     blocks.extend(warnings(results).into_iter().map(Block::Warning));
     let mut section = |heading: &str, tables: Vec<Table>, figures: Vec<&Figure>| {
@@ -49,6 +52,7 @@ pub(super) fn document(results: &Results, published: &[Table], figures: &[Figure
         vec![tables::selftests(results), tables::counts(results), tables::invalid(results)],
         vec![],
     );
+    section("Traffic and procedure", vec![tables::method(results)], vec![]);
     section("Environment", vec![tables::environment(results)], vec![]);
     blocks.push(Block::Heading("Method".into()));
     blocks.extend(method(results).into_iter().map(Block::Text));
@@ -57,6 +61,11 @@ pub(super) fn document(results: &Results, published: &[Table], figures: &[Figure
         title => title,
     };
     Document { title: title.into(), blocks }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default() + letters.as_str()
 }
 
 fn lead(results: &Results) -> String {
@@ -113,7 +122,15 @@ fn warnings(results: &Results) -> Vec<String> {
                 .into(),
         );
     }
-    let invalid: usize = results.measurements.iter().map(|m| m.invalid_trials()).sum();
+    if has(&Mark::AboveLimit) {
+        texts.push(
+            "A device was faster than the tester itself: results marked \"above the tester's own \
+             limit\" show that the limit was measured too low, since the machine was busy \
+             otherwise, or was idle when the device was measured."
+                .into(),
+        );
+    }
+    let (_, invalid) = results.trials();
     match invalid {
         0 => {}
         1 => texts.push("1 trial was not valid; it is listed with its reasons below.".into()),
@@ -147,7 +164,9 @@ fn method(results: &Results) -> Vec<String> {
         ),
         "The median is the middle of the repeats. Its 95 % interval is the narrowest symmetric pair of \
          order statistics that holds the median with a probability of at least 95 %, whatever the \
-         distribution; it needs six repeats. Percentiles of repeats are interpolated."
+         distribution; it needs six repeats. Percentiles of repeats are interpolated, and need twenty repeats. \
+         Quotients and clocks have two digits with fewer than ten repeats, three with fewer than \
+         twenty."
             .into(),
         format!("The seed of the run's random numbers is {}.", results.seed),
     ]

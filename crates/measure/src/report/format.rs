@@ -38,6 +38,18 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
 }
 
+/// Significant digits of a quotient of medians of so many repeats.
+pub(super) fn digits(n: usize) -> usize {
+    match n {
+        0..10 => 2,
+        10..20 => 3,
+        _ => 4,
+    }
+}
+
+/// Repeats that a percentile needs.
+pub(super) const PERCENTILES: usize = 20;
+
 /// Time in nanoseconds with a fitting unit.
 pub fn nanoseconds(ns: f64) -> String {
     match ns.abs() {
@@ -75,6 +87,11 @@ pub(super) fn unit_name(unit: &str) -> &str {
         "pps" | "ns" | "s" | "ratio" => "",
         unit => unit,
     }
+}
+
+/// Seconds since 1970 of an RFC 3339 time; None for another text.
+pub fn unix_time(time: &str) -> Option<f64> {
+    DateTime::parse_from_rfc3339(time).ok().map(|time| time.timestamp_millis() as f64 / 1e3)
 }
 
 /// Date and time of day in UTC that many seconds after an RFC 3339 time, in the form

@@ -31,7 +31,7 @@ mod text;
 
 pub use csv::{rate_csv, series_csv};
 pub use figures::{Figure, figures};
-pub use format::{duration, grouped, nanoseconds, significant};
+pub use format::{duration, grouped, nanoseconds, significant, unix_time};
 #[cfg(feature = "png")]
 pub use png::Fonts;
 

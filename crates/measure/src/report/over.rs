@@ -56,7 +56,7 @@ impl Over {
         match self {
             Over::Size => "frame size in bytes".into(),
             Over::Cores => "cores of the device".into(),
-            Over::Flows => "flows per direction".into(),
+            Over::Flows => "address pairs per direction".into(),
             Over::Parameter(name) => name.clone(),
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Table of rates as cores, flows or other numbers grow.
 
+use super::format::digits;
 use super::labels::Labels;
 use super::over::Over;
 use super::tables::{clocks, name};
@@ -8,8 +9,8 @@ use super::{Table, grouped, significant};
 use crate::stats::{relative_to_half, scale_up};
 use crate::{Measurement, Results};
 
-/// Value of the quantity, median, and clocks per frame where they are known.
-type Point = (f64, f64, Option<f64>);
+/// Value of the quantity, median, clocks per frame where they are known, and repeats.
+type Point = (f64, f64, Option<f64>, usize);
 
 /// Rates by the quantities in which the measurements of a run differ.
 pub(super) fn scaling(results: &Results) -> Table {
@@ -34,7 +35,8 @@ pub(super) fn scaling(results: &Results) -> Table {
         for (label, figure, points) in lines(&all, &labels, &over) {
             let first = points.first().map_or(f64::NAN, |point| point.1);
             let at = |n: f64| points.iter().find(|point| point.0 == n).map(|point| point.1);
-            for &(n, rate, clocks) in &points {
+            for &(n, rate, clocks, repeats) in &points {
+                let shown = digits(repeats);
                 let ratio =
                     |r: Option<f64>, digits| r.map_or("–".into(), |r| format!("{r:.digits$}"));
                 let one = at(1.0).filter(|_| n > 1.0 && n <= f64::from(u32::MAX));
@@ -44,10 +46,10 @@ pub(super) fn scaling(results: &Results) -> Table {
                     over.name().into(),
                     grouped(n),
                     grouped(rate),
-                    ratio(Some(rate / first).filter(|r| r.is_finite()), 3),
-                    ratio(at(n / 2.0).and_then(|half| relative_to_half(half, rate)), 3),
-                    ratio(one.and_then(|one| scale_up(one, n as u32, rate)), 4),
-                    clocks.map_or(String::new(), |clocks| significant(clocks, 4)),
+                    ratio(Some(rate / first).filter(|r| r.is_finite()), shown.min(3)),
+                    ratio(at(n / 2.0).and_then(|half| relative_to_half(half, rate)), shown.min(3)),
+                    ratio(one.and_then(|one| scale_up(one, n as u32, rate)), shown),
+                    clocks.map_or(String::new(), |clocks| significant(clocks, shown)),
                 ]);
             }
         }
@@ -70,7 +72,7 @@ fn lines(all: &[&Measurement], labels: &Labels, over: &Over) -> Vec<(String, Str
             });
             let points = &mut lines[at].2;
             if points.iter().all(|point| point.0 != n) {
-                points.push((n, summary.median, clocks(m)));
+                points.push((n, summary.median, clocks(m), summary.n));
             }
         }
     }

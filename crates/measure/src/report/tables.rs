@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use super::format::{percent, unit_name, value};
+use super::format::{PERCENTILES, digits, percent, unit_name, value};
 use super::labels::{Attribute, Labels, parameters, size, text};
-use super::{Table, duration, grouped, nanoseconds, significant};
+use super::{Table, grouped, nanoseconds, significant};
 use crate::stats::{Summary, clocks_per_packet, packets_per_cpu_second};
 use crate::{Measurement, Outcome, Results, Series};
 
 /// Cells that name a measurement: device and traffic.
 const WHERE: [&str; 7] =
-    ["Device", "Family", "Size", ">Cores", ">Flows", "Directions", "Parameters"];
+    ["Device", "Family", "Size with FCS", ">Cores", ">Address pairs", "Directions", "Parameters"];
 
 fn place(m: &Measurement, labels: &Labels) -> Vec<String> {
     let shown = |attribute, cell: String| match labels.differ(attribute) {
@@ -109,7 +109,12 @@ pub(super) fn spread(results: &Results) -> Table {
             let Some(Summary { n, mean, stdev, p1, p99, .. }) = s.summary() else { continue };
             let mut row = place(m, &labels);
             row.extend([name(m, s), n.to_string()]);
-            row.extend([mean, stdev, p1, p99].map(|x| value(x, &s.unit)));
+            row.extend([mean, stdev].map(|x| value(x, &s.unit)));
+            let percentile = |x| match n >= PERCENTILES {
+                true => value(x, &s.unit),
+                false => "–".into(),
+            };
+            row.extend([p1, p99].map(percentile));
             table.row(row);
         }
     }
@@ -143,8 +148,9 @@ pub(super) fn comparison(results: &Results) -> Table {
                 Some((reference, _)) if reference.device == m.device => {}
                 Some((reference, r)) => {
                     let ratio = summary.median / r.median;
+                    let digits = digits(r.n.min(summary.n));
                     let ratio =
-                        if ratio.is_finite() { significant(ratio, 4) } else { "–".into() };
+                        if ratio.is_finite() { significant(ratio, digits) } else { "–".into() };
                     let overlap = match (r.median_ci95, summary.median_ci95) {
                         (Some(a), Some(b)) if a.0 <= b.1 && b.0 <= a.1 => "overlap",
                         (Some(_), Some(_)) => "apart",
@@ -257,7 +263,9 @@ pub(super) fn latency(results: &Results) -> Table {
 pub(super) fn cost(results: &Results) -> Table {
     let labels = all_labels(results);
     let mut table = Table::new(
-        "Cost of forwarding. Only frames that were delivered count.",
+        "Cost of forwarding. Only frames that were delivered count. Clocks are of all threads of \
+         the device, whatever they did, and of cores that other threads may share: they don't \
+         compare with clocks of a processor that does nothing else.",
         &columns(&[
             ">CPU-seconds",
             ">Frames",
@@ -282,7 +290,7 @@ pub(super) fn cost(results: &Results) -> Table {
         row.extend([
             number(cpu.map(|c| c.cpu_seconds), 4),
             whole(cpu.map(|c| c.packets as f64)),
-            number(clocks(m), 4),
+            number(clocks(m), digits(m.series.iter().map(|s| s.values.len()).max().unwrap_or(0))),
             whole(per_second),
             number(per_second.filter(|r| *r > 0.0).map(|r| 1e6 / r), 4),
         ]);
@@ -301,16 +309,34 @@ pub(super) fn cost(results: &Results) -> Table {
 
 /// Limits of the tester.
 pub(super) fn selftests(results: &Results) -> Table {
-    let head = ["Port", "Size", ">Frames/s per direction", ">Tester-bound above", ">Latency"];
+    let head = [
+        "Port",
+        "Size with FCS",
+        ">n",
+        ">Median, frames/s per direction",
+        ">Minimum",
+        ">Maximum",
+        ">Tester-bound above",
+        ">Latency",
+    ];
     let mut table = Table::new(
-        "Self-test: the tester's ports connected to each other. Results above 1/1.2 of these \
-         rates are tester-bound.",
+        "Self-test: the tester's ports connected to each other, before the first repeat and after \
+         each. A repeat is judged by the lower of the two rates around it: results above 1/1.2 of \
+         it are tester-bound, from the rate in this table on at the latest.",
         &head,
     );
+    let mut of: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for s in &results.selftests {
-        let latency = nanoseconds(s.latency_ns as f64);
-        let bound = grouped(s.rate / 1.2);
-        table.row([s.port.clone(), size(s.size), grouped(s.rate), bound, latency]);
+        of.entry((s.port.clone(), s.size)).or_default().push(s);
+    }
+    for ((port, bytes), samples) in of {
+        let rates: Vec<_> = samples.iter().map(|s| s.rate).collect();
+        let Some(Summary { n, median, min, max, .. }) = Summary::of(&rates) else { continue };
+        let latency = samples.iter().map(|s| s.latency_ns).max().unwrap_or(0);
+        let mut row = vec![port, size(bytes), n.to_string()];
+        row.extend([median, min, max, max / crate::RESERVE].map(grouped));
+        row.push(nanoseconds(latency as f64));
+        table.row(row);
     }
     table
 }
@@ -352,7 +378,15 @@ pub(super) fn counts(results: &Results) -> Table {
 /// Trials that aren't valid, with all reasons.
 pub(super) fn invalid(results: &Results) -> Table {
     let labels = all_labels(results);
-    let head = ["Measurement", "Mode", ">Repeat", ">At", ">Frames/s", ">Duration", "~Reasons"];
+    let head = [
+        "Measurement",
+        "Mode",
+        ">Repeat",
+        ">At, s",
+        ">Frames/s per direction",
+        ">Duration, s",
+        "~Reasons",
+    ];
     let mut table = Table::new("Trials that aren't valid, with the reasons.", &head);
     for m in &results.measurements {
         for t in m.trials.iter().filter(|t| !t.valid()) {
@@ -361,9 +395,9 @@ pub(super) fn invalid(results: &Results) -> Table {
                 labels.label(m, &[]),
                 m.mode.to_string(),
                 (u64::from(t.repeat) + 1).to_string(),
-                format!("{:.1} s", t.at),
+                format!("{:.1}", t.at),
                 grouped(t.rate),
-                duration(t.duration),
+                significant(t.duration, 4),
                 reasons.join("; "),
             ]);
         }
@@ -381,6 +415,43 @@ pub(super) fn asserts(results: &Results) -> Table {
         table.row([a.expression.as_str(), &a.measurement, &actual, holds]);
     }
     table
+}
+
+/// Traffic and procedure: a row for each fact, or one for each measurement that has another value.
+pub(super) fn method(results: &Results) -> Table {
+    let mut table =
+        Table::new("Traffic and procedure of the measurements.", &["Fact", "Of", "~Value"]);
+    let labels = all_labels(results);
+    let mut names: Vec<&str> = Vec::new();
+    let all = results.measurements.iter().flat_map(|m| &m.method);
+    for (name, _) in all {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        // Values in their order, each with the measurements that have it.
+        let mut values: Vec<(&str, Vec<String>)> = Vec::new();
+        for m in &results.measurements {
+            let Some((_, value)) = m.method.iter().find(|(other, _)| other == name) else {
+                continue;
+            };
+            let label = labels.label(m, &[Attribute::Device]);
+            let label =
+                if label == m.device { m.mode.to_string() } else { format!("{}, {label}", m.mode) };
+            match values.iter_mut().find(|(other, _)| other == value) {
+                Some((_, of)) if of.contains(&label) => {}
+                Some((_, of)) => of.push(label),
+                None => values.push((value, vec![label])),
+            }
+        }
+        let is_common = values.len() == 1;
+        for (value, of) in values {
+            let of = if is_common { String::new() } else { of.join("; ") };
+            table.row([name.to_string(), of, value.to_string()]);
+        }
+    }
+    table.without_empty_columns()
 }
 
 /// Machine and software.

@@ -60,6 +60,7 @@ pub(crate) fn example() -> Results {
         size: Size::Bytes(64),
         rate: 9e5,
         latency_ns: 2100,
+        at: 0.0,
     });
     for (device, base, n) in [("linux", 4.4e5, 20), ("ferrovia", 8.1e5, 20)] {
         for (family, part) in [(Family::Ip4, 1.0), (Family::Ip6, 0.93)] {

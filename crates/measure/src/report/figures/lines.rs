@@ -13,12 +13,14 @@ pub(super) struct Point {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) interval: Option<(f64, f64)>,
+    /// True if the value shows the tester rather than the device: its marker is hollow.
+    pub(super) hollow: bool,
 }
 
 impl Point {
     /// Point without an interval.
     pub(super) fn new(x: f64, y: f64) -> Point {
-        Point { x, y, interval: None }
+        Point { x, y, interval: None, hollow: false }
     }
 }
 
@@ -131,7 +133,9 @@ fn body(area: &chart::Area<'_>, spec: &Lines) -> Result<(), Failure> {
                 }
             }
             if spec.markers {
-                plot.draw(&Circle::new((point.x, point.y), 4, colour(at).filled()))?;
+                let style =
+                    if point.hollow { colour(at).stroke_width(2) } else { colour(at).filled() };
+                plot.draw(&Circle::new((point.x, point.y), 4, style))?;
             }
         }
     }

@@ -116,7 +116,7 @@ fn comparison(name: &str, mode: Mode, rows: &[Row<'_>]) -> Result<Figure, String
         bars[device] = Some(Bar {
             value: summary.median * factor,
             interval: interval(summary).map(|(low, high)| (low * factor, high * factor)),
-            hollow: m.marks.contains(&Mark::TesterBound),
+            hollow: is_bound(m),
         });
     }
     let common = rows.first().map(|(m, _)| labels.common(m, &[])).unwrap_or_default();
@@ -126,8 +126,7 @@ fn comparison(name: &str, mode: Mode, rows: &[Row<'_>]) -> Result<Figure, String
         .iter()
         .map(|(m, s)| format!("{}: {} {unit}", labels.label(m, &[]), short(s.median * factor)))
         .collect();
-    let hollow = rows.iter().any(|(m, _)| m.marks.contains(&Mark::TesterBound));
-    let hollow = if hollow { " Hollow bars are tester-bound." } else { "" };
+    let hollow = about_hollow(rows, "bars");
     let caption = format!("{figure}, median ({mode}; {common}). {}{hollow}", about_intervals(rows));
     let spec = Groups {
         title: title.clone(),
@@ -143,6 +142,19 @@ fn comparison(name: &str, mode: Mode, rows: &[Row<'_>]) -> Result<Figure, String
         description: format!("Bar chart. {}.", words.join("; ")),
         drawing: bars::draw(&spec)?,
     })
+}
+
+/// True if the result may show the tester rather than the device.
+fn is_bound(m: &Measurement) -> bool {
+    m.marks.iter().any(|mark| matches!(mark, Mark::TesterBound | Mark::AboveLimit))
+}
+
+/// Sentence on the results that are drawn hollow, for a caption.
+fn about_hollow(rows: &[Row<'_>], shapes: &str) -> String {
+    match rows.iter().any(|(m, _)| is_bound(m)) {
+        true => format!(" Hollow {shapes} are tester-bound."),
+        false => String::new(),
+    }
 }
 
 fn short(value: f64) -> String {
@@ -162,7 +174,8 @@ fn curve(name: &str, mode: Mode, rows: &[Row<'_>], over: &Over) -> Result<Figure
             order.push(line.clone());
         }
         let interval = interval(summary).map(|(low, high)| (low * factor, high * factor));
-        found.entry(line).or_default().push(Point { x, y: summary.median * factor, interval });
+        let (y, hollow) = (summary.median * factor, is_bound(m));
+        found.entry(line).or_default().push(Point { x, y, interval, hollow });
     }
     let lines: Vec<(String, Vec<Point>)> = order
         .into_iter()
@@ -192,7 +205,12 @@ fn curve(name: &str, mode: Mode, rows: &[Row<'_>], over: &Over) -> Result<Figure
     Ok(Figure {
         name: slug(&format!("{} by {}", named(mode, name), over.name())),
         title,
-        caption: format!("{figure}, median, over {}. {}", over.name(), about_intervals(rows)),
+        caption: format!(
+            "{figure}, median, over {}. {}{}",
+            over.name(),
+            about_intervals(rows),
+            about_hollow(rows, "points")
+        ),
         description,
         drawing: lines::draw(&spec)?,
     })
