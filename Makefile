@@ -20,7 +20,7 @@ run: ## Run the daemon in the foreground with its CLI on this terminal (ARGS='cp
 install: ## Install programs, manual pages, completions for shells, systemd unit and the files for clients of the binary API (PREFIX=/usr/local)
 	$(X) install "$(PREFIX)" $(ARGS)
 
-deb: ## Make a package for Debian, target/ferrovia_VERSION_ARCH.deb, of what is built; needs no network
+deb: ## Make a package for Debian, target/ferrovia_VERSION_ARCH.deb, of what is built; needs no network (ARGS=--try: install it in a fresh root)
 	$(X) deb $(ARGS)
 
 image: ## Make an OCI image of the package, target/ferrovia_VERSION_ARCH.oci.tar, for Docker and Podman (ARGS=--try: start it)

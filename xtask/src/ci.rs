@@ -10,8 +10,8 @@ use crate::passed::{self, Passes};
 use crate::sh::{self, Res};
 use crate::steps::Run;
 use crate::{
-    changes, conformance, docs, fuzz, inlining, layers, licences, limits, soak, sources, testing,
-    verbs,
+    changes, conformance, docs, fuzz, image, inlining, layers, licences, limits, package,
+    package_try, soak, sources, testing, verbs,
 };
 
 /// A step that runs in turns.
@@ -48,6 +48,7 @@ const SECOND: &[Step] = &[
     step("shipped units", 420, None, |_, counts| testing::shipped_units(counts)),
     step("shipped laboratory", 300, Some(SHIPPING), testing::shipped_laboratory),
     step("inlining", 60, Some(SHIPPING), |_, _| inlining::verb()),
+    step("package", 180, Some(SHIPPING), |_, _| packages()),
     step("soak smoke", 240, Some(SHIPPING), |build, _| soak::verb(&["--seconds", "120"], build)),
     step("asan", 600, None, |_, counts| testing::asan_units(&[], counts)),
     step("fuzz smoke", 600, None, |_, _| fuzz::verb(&["--smoke", "--asan"])),
@@ -60,6 +61,12 @@ const SECOND: &[Step] = &[
     step("host smoke", 120, None, |build, _| verbs::bench(&["host", "--smoke"], build)),
     step(CONFORMANCE, 900, None, |_, _| conformance::check()),
 ];
+
+/// The package in a fresh root, and the image with its capabilities alone.
+fn packages() -> Res {
+    package_try::run(&package::deb()?)?;
+    image::verb(&["--try"])
+}
 
 /// The second tier as far as this machine can run it.
 fn second() -> impl Iterator<Item = &'static Step> {

@@ -23,6 +23,7 @@ mod layers;
 mod licences;
 mod limits;
 mod package;
+mod package_try;
 mod passed;
 mod sanitizer;
 mod setup;
@@ -50,7 +51,7 @@ usage: cargo xtask VERB [ARGUMENT…]
                          two hosts, the router between them, real traffic
   run [CONFIG…]          the daemon in the foreground, its CLI on this terminal
   install [PREFIX]       all programs and the API's files below PREFIX [/usr/local]
-  deb                    a package for Debian of what is built, in target/
+  deb [--try]            a package for Debian of what is built, in target/ (--try: install it in a fresh root)
   image [--try]          an image for containers of that package, in target/ (--try: start it)
   test [NEXTEST-ARG…]    every test and the documentation's
   test-release           tests of the build that ships, and the laboratory with its programs
@@ -109,6 +110,7 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("install", []) => package::install("/usr/local"),
         ("install", [prefix]) => package::install(prefix),
         ("deb", []) => package::deb().map(drop),
+        ("deb", ["--try"]) => package::deb().and_then(|file| package_try::run(&file)),
         ("image", rest) => image::verb(rest),
         ("test", rest) => counted(|counts| testing::test(rest, counts)),
         ("test-release", []) => counted(testing::release),

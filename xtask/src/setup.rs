@@ -30,6 +30,10 @@ pub const STRIP: &[Need] = &[need("objcopy", "binutils")];
 /// To start what an image holds.
 pub const CONTAINER: &[Need] = &[need("bwrap", "bubblewrap")];
 
+/// To try a package in a fresh root, and its unit.
+pub const FRESH_ROOT: &[Need] =
+    &[need("unshare", "util-linux"), need("ip", "iproute2"), need("systemd-analyze", "systemd")];
+
 /// To draw.
 pub const DRAW: &[Need] = &[need("dot", "graphviz")];
 
