@@ -126,7 +126,7 @@ pub fn run(package: &Path) -> Res {
     let startup = tree.join("etc/ferrovia/startup.conf");
     sh::write(&startup, format!("# an older comment\n{}", sh::read(&startup)?))?;
     let old = packages.join("old.deb");
-    sh::run(sh::cmd("dpkg-deb --root-owner-group --build").arg(&tree).arg(old))?;
+    sh::run(sh::cmd("dpkg-deb -Zgzip -z1 --root-owner-group --build").arg(&tree).arg(old))?;
     sh::write(packages.join("inside"), INSIDE)?;
     println!("== trying the package in a fresh root");
     let mut command = sh::cmd("unshare --mount --net --pid --fork --kill-child /bin/sh -c");

@@ -16,7 +16,7 @@ use wire::MacAddr;
 
 use crate::dut::Spec;
 use crate::dut::change::{Change, Routes};
-use crate::engine::clock::{Clock, Real};
+use crate::engine::clock::Real;
 use crate::engine::live::{self, Idle, Wire};
 use crate::engine::{Phase, Plan, Ran, simulation};
 use crate::lab::End;
@@ -440,13 +440,5 @@ impl Bench {
 impl std::fmt::Debug for Bench {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bench").field("spec", &self.spec).finish_non_exhaustive()
-    }
-}
-
-/// Nanoseconds of the bench's clock, for the time of a trial in its run.
-impl Bench {
-    /// Seconds since the bench was set up.
-    pub fn now(&self) -> f64 {
-        self.clock.now() as f64 / 1e9
     }
 }

@@ -3,13 +3,13 @@
 //! no longer come.
 
 use graph::{SwIfIndex, World};
-use net::{IfEvent, Interfaces, NextHops};
+use net::{IfEvent, Interfaces, NextHops, RouteTables};
 
 /// Logs it from now on.
 pub fn start(world: &World) {
     world.get::<Interfaces>().subscribe(|world, event| {
         if let Some((sw_if, what)) = text(event) {
-            log::info!(target: "interface", "{}: {what}", name(world, sw_if));
+            log::info!(target: "interface", "{}: {what}{}", name(world, sw_if), affected(world, event));
         }
     });
     world.get::<NextHops>().subscribe(|world, hops, up| {
@@ -24,6 +24,17 @@ pub fn start(world: &World) {
 
 fn name(world: &World, sw_if: SwIfIndex) -> String {
     world.get::<Interfaces>().name(sw_if)
+}
+
+/// Who is affected by a change of a link.
+fn affected(world: &World, event: IfEvent) -> String {
+    let IfEvent::Link(sw_if, up) = event else { return String::new() };
+    let dependents = world.get::<RouteTables>().dependents(sw_if).to_string();
+    match (dependents.is_empty(), up) {
+        (true, _) => String::new(),
+        (false, true) => format!(": leads on {dependents}"),
+        (false, false) => format!(": affects {dependents}"),
+    }
 }
 
 fn text(event: IfEvent) -> Option<(SwIfIndex, &'static str)> {

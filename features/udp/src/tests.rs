@@ -186,14 +186,14 @@ fn the_way_of_datagrams_is_followed() {
     // None: the route to it can't be used, and another one is.
     run(&mut bench, "ip route del 30.0.0.0/8");
     let shown = run(&mut bench, "show udp encap");
-    assert!(shown.ends_with(" unresolved: there is no route to 30.0.0.1 in table 0\n"), "{shown}");
+    assert!(shown.ends_with(" unresolved (there is no route to 30.0.0.1 in table 0)\n"), "{shown}");
     assert!(run(&mut bench, "show ip fib 20.0.0.0/8").contains("unresolved"));
     run(&mut bench, "ip route add 20.0.0.0/8 via 10.0.1.2 t1");
     assert_eq!(out(&mut bench, &inner4(1))[0].1[8], 8, "the packet itself");
     // Our own address is no path either.
     run(&mut bench, "udp encap add id 1 10.0.1.1 10.0.2.1 1 2");
     let shown = run(&mut bench, "show udp encap 1");
-    assert!(shown.ends_with(" unresolved: 10.0.2.1 is our own address\n"), "{shown}");
+    assert!(shown.ends_with(" unresolved (10.0.2.1 is our own address)\n"), "{shown}");
 }
 
 #[suite::test]

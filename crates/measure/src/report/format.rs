@@ -38,6 +38,16 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
 }
 
+/// Number without digits behind so many, also in front of the point.
+pub(super) fn rounded(value: f64, digits: usize) -> String {
+    let magnitude = value.abs().log10().floor();
+    let unit = 10f64.powf(magnitude + 1.0 - digits as f64);
+    match unit > 1.0 && unit.is_finite() {
+        true => grouped((value / unit).round() * unit),
+        false => significant(value, digits),
+    }
+}
+
 /// Significant digits of a quotient of medians of so many repeats.
 pub(super) fn digits(n: usize) -> usize {
     match n {
@@ -130,6 +140,8 @@ mod tests {
         assert_eq!(significant(0.73837, 4), "0.7384");
         assert_eq!(significant(1500.0, 3), "1500");
         assert_eq!(significant(0.000001, 3), "0.000001");
+        assert_eq!([2, 3, 4].map(|n| rounded(13_055.0, n)), ["13,000", "13,100", "13,060"]);
+        assert_eq!((rounded(24.36, 2), rounded(0.0, 2)), ("24".into(), "0".into()));
         assert_eq!(nanoseconds(999.0), "999 ns");
         assert_eq!(nanoseconds(12_345.0), "12.35 µs");
         assert_eq!(duration(0.25), "250 ms");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Table of rates as cores, flows or other numbers grow.
 
-use super::format::digits;
+use super::format::{digits, rounded};
 use super::labels::Labels;
 use super::over::Over;
 use super::tables::{clocks, name};
-use super::{Table, grouped, significant};
+use super::{Table, grouped};
 use crate::stats::{relative_to_half, scale_up};
 use crate::{Measurement, Results};
 
@@ -49,7 +49,7 @@ pub(super) fn scaling(results: &Results) -> Table {
                     ratio(Some(rate / first).filter(|r| r.is_finite()), shown.min(3)),
                     ratio(at(n / 2.0).and_then(|half| relative_to_half(half, rate)), shown.min(3)),
                     ratio(one.and_then(|one| scale_up(one, n as u32, rate)), shown),
-                    clocks.map_or(String::new(), |clocks| significant(clocks, shown)),
+                    clocks.map_or(String::new(), |clocks| rounded(clocks, shown)),
                 ]);
             }
         }

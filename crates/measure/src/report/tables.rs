@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::format::{PERCENTILES, digits, percent, unit_name, value};
+use super::format::{PERCENTILES, digits, percent, rounded, unit_name, value};
 use super::labels::{Attribute, Labels, parameters, size, text};
 use super::{Table, grouped, nanoseconds, significant};
 use crate::stats::{Summary, clocks_per_packet, packets_per_cpu_second};
@@ -290,7 +290,10 @@ pub(super) fn cost(results: &Results) -> Table {
         row.extend([
             number(cpu.map(|c| c.cpu_seconds), 4),
             whole(cpu.map(|c| c.packets as f64)),
-            number(clocks(m), digits(m.series.iter().map(|s| s.values.len()).max().unwrap_or(0))),
+            clocks(m).map_or(String::new(), |clocks| {
+                let repeats = m.series.iter().map(|s| s.values.len()).max().unwrap_or(0);
+                rounded(clocks, digits(repeats))
+            }),
             whole(per_second),
             number(per_second.filter(|r| *r > 0.0).map(|r| 1e6 / r), 4),
         ]);

@@ -47,6 +47,7 @@
 
 mod bulk;
 mod control;
+mod dependents;
 mod entry;
 mod flow;
 mod inner;
@@ -70,6 +71,7 @@ mod tests;
 mod track;
 mod usage;
 
+pub use dependents::Dependents;
 pub use entry::{PathListInfo, RouteInfo, RouteSource};
 pub use flow::{Flow, FlowHash, FlowRouterId};
 pub use key::{RouteKey, TableRef};

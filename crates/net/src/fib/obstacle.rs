@@ -29,7 +29,7 @@ impl Outlook {
             (None | Some(true), None) => String::new(),
             (None | Some(true), Some(why)) => format!(" resolved, but {why}"),
             (Some(false), None) => " unresolved".into(),
-            (Some(false), Some(why)) => format!(" unresolved: {why}"),
+            (Some(false), Some(why)) => format!(" unresolved ({why})"),
         }
     }
 }

@@ -109,8 +109,8 @@ impl Interface {
     /// The reason why it sends and receives nothing, for people; `None` if it is up.
     pub fn why_down(&self) -> Option<String> {
         match (self.admin_up, self.link_up) {
-            (false, _) => Some(format!("{} is down", self.name)),
-            (true, false) => Some(format!("{} has no link", self.name)),
+            (false, _) => Some(format!("{}: down", self.name)),
+            (true, false) => Some(format!("{}: link down", self.name)),
             (true, true) => None,
         }
     }

@@ -3,7 +3,7 @@ use crate::PLUGIN;
 use graph::drive::Bench;
 use graph::{Plugin, WorldConfig};
 use net::drive::{Rig, peer_mac, port_mac};
-use net::{NextHop, NextHops};
+use net::{NextHop, NextHops, RouteTables};
 use std::collections::BTreeMap;
 use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
@@ -224,13 +224,13 @@ fn the_way_to_the_other_end_is_followed() {
     rig.cli("ip route del 30.0.0.0/8");
     let why = |rig: &mut Rig| rig.cli("show ipip tunnel").split("dscp 0").nth(1).map(String::from);
     let ends = |why: &str| Some(format!(" {why}\n"));
-    assert_eq!(why(&mut rig), ends("unresolved: there is no route to 30.0.0.1 in table 0"));
+    assert_eq!(why(&mut rig), ends("unresolved (there is no route to 30.0.0.1 in table 0)"));
     assert_eq!(by(&mut rig), None);
     assert_eq!(rig.count("ipip-encap", "no_route"), 1);
     // To one of our own addresses.
     rig.cli("create ipip tunnel src 10.0.1.1 dst 10.0.2.1");
     assert!(
-        rig.cli("show ipip tunnel ipip1").ends_with(" unresolved: 10.0.2.1 is our own address\n")
+        rig.cli("show ipip tunnel ipip1").ends_with(" unresolved (10.0.2.1 is our own address)\n")
     );
     rig.cli("delete ipip tunnel ipip1");
     // By a next hop that doesn't answer, or an interface that is down.
@@ -239,10 +239,13 @@ fn the_way_to_the_other_end_is_followed() {
     let hop = NextHop { sw_if: rig.ports[1], ip: "10.0.1.9".parse().unwrap() };
     rig.bench.world.get::<NextHops>().set(&rig.bench.world, &[hop], "bfd", false);
     assert_eq!(why(&mut rig), ends("resolved, but 10.0.1.9 on p1 doesn't answer (bfd)"));
+    // Who is affected by a change of p1's link, for the log.
+    let affected = rig.bench.world.get::<RouteTables>().dependents(rig.ports[1]).to_string();
+    assert!(affected.contains(" and 1 tunnel or the like, by next hop 10.0.1.9"), "{affected}");
     rig.cli("set interface state p1 down");
-    assert_eq!(why(&mut rig), ends("unresolved: p1 is down"));
+    assert_eq!(why(&mut rig), ends("unresolved (p1: down)"));
     let json = rig.cli("show ipip tunnel -j");
-    assert!(json.contains("\"obstacle\": \"p1 is down\""), "{json}");
+    assert!(json.contains("\"obstacle\": \"p1: down\""), "{json}");
 }
 
 #[suite::test]

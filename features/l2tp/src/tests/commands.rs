@@ -9,7 +9,7 @@ const SHOWN: &str = "\
     cookies: local 0x00000000000000aa or 0x1122334455667788, remote 0x8877665544332211
     user to network: 1 packets, 51 bytes
     network to user: 1 packets, 103 bytes
-[7] l2tpv3_tunnel7 client 2001:db8:99::2 our 2001:db8:2::1 local-session 1 remote-session 1 fib-idx 0 sw-if-idx 6 l2-sublayer 1 unresolved: there is no route to 2001:db8:99::2 in table 0
+[7] l2tpv3_tunnel7 client 2001:db8:99::2 our 2001:db8:2::1 local-session 1 remote-session 1 fib-idx 0 sw-if-idx 6 l2-sublayer 1 unresolved (there is no route to 2001:db8:99::2 in table 0)
     cookies: local 0xffffffffffffffff, remote 0xffffffffffffffff
     user to network: 0 packets, 0 bytes
     network to user: 0 packets, 0 bytes
