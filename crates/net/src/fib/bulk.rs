@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Adding many routes: adjacent prefixes are written to the workers' table in one step.
+//! Changes of many routes: new adjacent prefixes are written to the workers' table in one step.
 
 use super::entry::{Entry, SourcePaths};
 use super::inner::{Cx, Inner, full};
@@ -15,6 +15,12 @@ struct NewEntries {
     leaves: Vec<(RouteKey, Leaf)>,
     sources: Vec<SourcePaths>,
 }
+
+/// The route that has the paths now; `None`: the source has none to the prefix any more.
+pub type Changed = Result<Option<RouteIndex>, Error>;
+
+/// Called with each prefix and its result.
+type Done<'a> = &'a mut dyn FnMut(RouteKey, Changed);
 
 impl RouteTables {
     /// As [`Fib::add_all`](super::Fib::add_all).
@@ -40,19 +46,73 @@ impl RouteTables {
             if place.route.is_none() && new.ascends(key) {
                 return inner.prepare(&cx, &mut new, key, source, paths);
             }
-            inner.enter_all(&cx, &mut new, &mut done)?;
+            inner.enter_all(&cx, &mut new, &mut |_, one| done += usize::from(one.is_ok()))?;
             let place = inner.prefix_entry(table, key)?;
             inner.join(&cx, &place, source, paths)?;
             done += 1;
             Ok(())
         };
         let result = Iterator::try_for_each(&mut routes, &mut add);
-        let rest = inner.enter_all(&cx, &mut new, &mut done);
+        let rest = inner.enter_all(&cx, &mut new, &mut |_, one| done += usize::from(one.is_ok()));
         drop(inner);
         self.settle(world);
         let any = RouteKey { bits: 0, len: 0 };
         self.import(world, (table, any), source, attached.values());
         (done, rest.and(result))
+    }
+
+    /// As [`Fib::change_all`](super::Fib::change_all).
+    pub fn change_all<'p>(
+        &self,
+        world: &World,
+        table: TableRef,
+        source: Source,
+        changes: &mut dyn Iterator<Item = (RouteKey, &'p [Path])>,
+        done: Done<'_>,
+    ) {
+        let (mut inner, cx) = (self.inner(), Cx::new(self, world));
+        let mut new = NewEntries { table, leaves: Vec::new(), sources: Vec::new() };
+        // Connected prefixes: neighbours' host routes depend on them.
+        let mut attached: Vec<(RouteKey, Vec<Path>)> = Vec::new();
+        for (key, paths) in changes {
+            let mut change = || {
+                if !new.ascends(key) {
+                    // Prefixes that fail are reported by themselves.
+                    let _ = inner.enter_all(&cx, &mut new, done);
+                }
+                if !paths.is_empty() {
+                    self.check(&inner, paths)?;
+                }
+                let place = inner.prefix_entry(table, key)?;
+                let old = inner.all_paths_of(&place, source).map_or(&[][..], |old| &old.paths[..]);
+                let is_attached = |path: &&Path| matches!(path.kind, PathKind::Attached { .. });
+                let of: Vec<_> = old.iter().chain(paths).filter(is_attached).copied().collect();
+                if !of.is_empty() {
+                    attached.push((key, of));
+                }
+                match place.route {
+                    _ if paths.is_empty() => {
+                        inner.take(&cx, &place, source);
+                        Ok(Some(None))
+                    }
+                    Some(_) => {
+                        inner.put(&cx, &place, source, paths).map(|route| Some(Some(route)))
+                    }
+                    None => inner.prepare(&cx, &mut new, key, source, paths).map(|()| None),
+                }
+            };
+            match change() {
+                Ok(None) => {} // reported with the others of its step
+                Ok(Some(changed)) => done(key, Ok(changed)),
+                Err(error) => done(key, Err(error)),
+            }
+        }
+        let _ = inner.enter_all(&cx, &mut new, done);
+        drop(inner);
+        self.settle(world);
+        for (key, paths) in attached {
+            self.import(world, (table, key), source, &paths);
+        }
     }
 }
 
@@ -86,7 +146,7 @@ impl Inner {
         &mut self,
         cx: &Cx<'_>,
         new: &mut NewEntries,
-        done: &mut usize,
+        done: Done<'_>,
     ) -> Result<(), Error> {
         if new.leaves.is_empty() {
             return Ok(());
@@ -100,14 +160,16 @@ impl Inner {
             if i >= n {
                 cx.routes.free(route);
                 self.let_go(cx, entry.list);
+                done(key, Err(full()));
                 continue;
             }
+            self.counts.set(new.table.link, entry, None);
             self.entries.set(route, Some(Entry::new(entry)));
             if !self.vias.is_empty() {
                 affected.append(&mut self.affected(new.table, key, lookup.width()));
             }
         }
-        *done += n;
+        new.leaves[..n].iter().for_each(|(key, leaf)| done(*key, Ok(Some(RouteIndex(leaf.route)))));
         let all = new.leaves.len() == n;
         new.leaves.clear();
         self.refresh(cx, affected);

@@ -42,10 +42,11 @@ impl Entry {
         self.all().find(|s| s.source == source)
     }
 
-    /// Marks a source's paths as stale until it sets them again.
-    pub fn mark(&mut self, source: Source) {
-        let all = std::iter::once(&mut self.best).chain(&mut self.others);
-        all.filter(|s| s.source == source).for_each(|s| s.stale = true);
+    /// Marks a source's paths as stale until it sets them again. Returns true if they weren't.
+    pub fn mark(&mut self, source: Source) -> bool {
+        let mut all = std::iter::once(&mut self.best).chain(&mut self.others);
+        let of = all.find(|s| s.source == source);
+        of.is_some_and(|of| !std::mem::replace(&mut of.stale, true))
     }
 
     /// Sets a source's path list, and returns the previous one.

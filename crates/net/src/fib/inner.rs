@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The state of routes that only control reads and changes: tables, entries, path lists.
 
+use super::count::Counts;
 use super::entry::{Entries, Entry, SourcePaths};
 use super::list::{ListId, PathList};
 use super::lookup::{Lookup, last_of};
@@ -62,6 +63,8 @@ pub(super) struct Inner {
     pub attached: BTreeMap<SwIfIndex, BTreeSet<TableRef>>,
     /// Tables without an owner that are still in use.
     pub unowned: BTreeSet<TableRef>,
+    /// Numbers of routes by source.
+    pub counts: Counts,
 }
 
 /// Shared state that resolving paths reads and changes.
@@ -209,6 +212,7 @@ impl Inner {
                 self.changed(cx, place);
             }
             self.count_implicit(place.table, was_implicit, is_implicit);
+            self.counts.set(place.table.link, new, old);
             // The entry references the new list, whether it is in force or not.
             if let Some(old) = old {
                 self.let_go(cx, old.list);
@@ -250,6 +254,7 @@ impl Inner {
         let route = cx.routes.allocate().ok_or_else(full)?;
         place.point_to(cx, route, self.adj(new.list)).inspect_err(|_| cx.routes.free(route))?;
         self.entries.set(route, Some(Entry::new(new)));
+        self.counts.set(place.table.link, new, None);
         self.count_implicit(place.table, false, new.source == Source::Implicit);
         self.changed(cx, place);
         Ok(route)
@@ -273,6 +278,7 @@ impl Inner {
         let is_implicit = is_left && entry.is_implicit();
         let now = entry.best.list;
         self.count_implicit(place.table, was_implicit, is_implicit);
+        self.counts.removed(place.table.link, old);
         if !is_left {
             place.lookup.remove(place.key);
             self.entries.set(route, None);

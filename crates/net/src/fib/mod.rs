@@ -47,6 +47,7 @@
 
 mod bulk;
 mod control;
+mod count;
 mod dependents;
 mod entry;
 mod flow;
@@ -71,6 +72,8 @@ mod tests;
 mod track;
 mod usage;
 
+pub use bulk::Changed;
+pub use count::SourceCount;
 pub use dependents::Dependents;
 pub use entry::{PathListInfo, RouteInfo, RouteSource};
 pub use flow::{Flow, FlowHash, FlowRouterId};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables of one protocol, with the types of its addresses.
 
+use super::bulk::Changed;
+use super::count::SourceCount;
 use super::lookup::{IpTable, Lookup, key};
 use super::table::{NewTable, may_delete};
 use super::{
@@ -131,6 +133,28 @@ impl<F: Net> Fib<F> {
     ) -> (usize, Result<(), Error>) {
         let mut routes = routes.into_iter().map(|(prefix, paths)| (key::<F>(prefix), paths));
         self.all.add_all(world, Self::table_ref(table), source, &mut routes)
+    }
+
+    /// Sets a source's paths to each of these prefixes, in place of those that it had; no paths
+    /// remove its route, if there is one. Fastest if they are sorted by prefix. `done` gets each
+    /// prefix with its result, an error as of [`Self::set`]: the others are changed all the same.
+    /// Packets may find the first ones before the last are changed.
+    pub fn change_all<'p>(
+        &self,
+        world: &World,
+        table: TableIndex,
+        source: Source,
+        changes: impl IntoIterator<Item = (Prefix<F::Addr>, &'p [Path])>,
+        mut done: impl FnMut(Prefix<F::Addr>, Changed),
+    ) {
+        let mut changes = changes.into_iter().map(|(prefix, paths)| (key::<F>(prefix), paths));
+        let mut done = |key, changed| done(F::prefix(key), changed);
+        self.all.change_all(world, Self::table_ref(table), source, &mut changes, &mut done);
+    }
+
+    /// Number of routes of a source, in all tables together.
+    pub fn count(&self, source: Source) -> SourceCount {
+        self.all.inner().counts.get(F::LINK, source)
     }
 
     /// Removes some of a source's paths to a prefix, or all of them (`paths` empty).
@@ -370,6 +394,29 @@ impl<F: Net> Fib<F> {
         let done = self.all.remove_where(world, Self::table_ref(table), &which);
         self.all.settle(world);
         done
+    }
+
+    /// As [`Self::replace_end`], in pieces of at most `n` entries, after `after` or from the first.
+    /// Returns the prefix to continue after, if there is more.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn replace_end_some(
+        &self,
+        world: &World,
+        table: TableIndex,
+        source: Source,
+        after: Option<Prefix<F::Addr>>,
+        n: usize,
+    ) -> Result<Option<Prefix<F::Addr>>, Error> {
+        if after.is_none() {
+            self.mfib.replace_end(world, table, source);
+        }
+        let which = |s: Source, stale| s == source && stale;
+        let (table, after) = (Self::table_ref(table), after.map(key::<F>));
+        let done = self.all.remove_some(world, table, after, n, &which);
+        self.all.settle(world);
+        done.map(|(_, last)| last.map(F::prefix))
     }
 
     /// The table of this id.

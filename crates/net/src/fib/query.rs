@@ -129,6 +129,28 @@ impl<F: Net> Fib<F> {
         all
     }
 
+    /// Calls `f` with the prefixes of a source among at most `n` entries after `after` (or from the
+    /// first), in order. Returns the prefix to continue after, if there may be more.
+    pub fn for_some_of(
+        &self,
+        table: TableIndex,
+        source: Source,
+        after: Option<Prefix<F::Addr>>,
+        mut n: usize,
+        mut f: impl FnMut(Prefix<F::Addr>, RouteIndex),
+    ) -> Option<Prefix<F::Addr>> {
+        let (table, mut last) = (Self::table_ref(table), None);
+        self.all.inner().walk(table, after.map(key::<F>), &mut |key, index, entry| {
+            if entry.of(source).is_some() {
+                f(F::prefix(key), index);
+            }
+            n -= 1;
+            last = (n == 0).then(|| F::prefix(key));
+            n > 0
+        });
+        last
+    }
+
     /// Calls `f` on every entry of a table in order; the table may change meanwhile.
     pub fn for_each(&self, table: TableIndex, mut f: impl FnMut(RouteInfo<F>)) {
         let mut after = None;

@@ -24,8 +24,10 @@ pub enum Source {
     Api,
     /// The command line.
     Cli,
-    /// DHCP, router advertisements.
+    /// DHCP.
     Dhcp,
+    /// Router advertisements.
+    Advertised,
     /// A neighbour in a connected network.
     Neighbor,
     /// Every table's default route, until there is a better one.
@@ -44,7 +46,7 @@ pub enum Source {
 
 impl Source {
     /// The built-in sources that clients see.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Special,
         Self::Classify,
         Self::Interface,
@@ -52,6 +54,7 @@ impl Source {
         Self::Api,
         Self::Cli,
         Self::Dhcp,
+        Self::Advertised,
         Self::Neighbor,
         Self::Default,
     ];
@@ -66,6 +69,7 @@ impl Source {
             Self::Api => "API",
             Self::Cli => "CLI",
             Self::Dhcp => "DHCP",
+            Self::Advertised => "IPv6-nd",
             Self::Neighbor => "adjacency",
             Self::Default => "default-route",
             Self::Implicit => "implicit",
@@ -82,6 +86,7 @@ impl Source {
             Self::Api => 8,
             Self::Cli => 9,
             Self::Dhcp => 12,
+            Self::Advertised => 14,
             Self::Neighbor => 15,
             Self::Default => 20,
             Self::Plugin => 22,
@@ -100,6 +105,7 @@ impl Source {
             Self::Api => 0x80,
             Self::Cli => 0x81,
             Self::Dhcp => 0xb0,
+            Self::Advertised => 0xc0,
             Self::Neighbor => 0xd0,
             Self::Default => 0xfd,
             Self::Implicit => 0xff,
@@ -226,6 +232,7 @@ mod tests {
             Source::Cli,
             added(0x81, 32),
             Source::Dhcp,
+            Source::Advertised,
             Source::Neighbor,
             Source::Default,
             added(0xfe, 33),

@@ -269,11 +269,13 @@ impl RouteTables {
             routes.push(route);
             true
         });
+        let mut marked = 0;
         for route in routes {
             if let Some(entry) = inner.entries.get_mut(route) {
-                entry.mark(source);
+                marked += usize::from(entry.mark(source));
             }
         }
+        inner.counts.marked(table.link, source, marked);
         Ok(())
     }
 }

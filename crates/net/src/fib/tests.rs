@@ -6,6 +6,7 @@ mod follows;
 mod memory;
 mod neighbors;
 mod nexthops;
+mod sources;
 mod tables;
 mod verbs;
 

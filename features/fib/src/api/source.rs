@@ -25,7 +25,12 @@ pub fn to_add(w: &World, id: u8) -> Result<Source> {
     let for_clients = |s: &Source| {
         matches!(
             s,
-            Source::Plugin | Source::Api | Source::Cli | Source::Dhcp | Source::Added { .. }
+            Source::Plugin
+                | Source::Api
+                | Source::Cli
+                | Source::Dhcp
+                | Source::Advertised
+                | Source::Added { .. }
         )
     };
     match id {

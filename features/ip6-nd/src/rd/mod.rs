@@ -259,13 +259,13 @@ impl Receiver {
         let before = std::mem::replace(&mut self.inner().routed, wanted.keys().copied().collect());
         for table in before.into_iter().filter(|table| !wanted.contains_key(table)) {
             // A table that is gone has no routes.
-            let _ = fib.remove(world, table, Prefix::DEFAULT, Source::Dhcp, &[]);
+            let _ = fib.remove(world, table, Prefix::DEFAULT, Source::Advertised, &[]);
         }
         for (table, paths) in wanted {
             let best = paths.iter().map(|(preference, _)| *preference).max();
             let best = paths.into_iter().filter(|(preference, _)| Some(*preference) == best);
             let best: Vec<_> = best.map(|(_, path)| path).collect();
-            if let Err(why) = fib.set(world, table, Prefix::DEFAULT, Source::Dhcp, &best) {
+            if let Err(why) = fib.set(world, table, Prefix::DEFAULT, Source::Advertised, &best) {
                 log::warn!("no default route by router advertisements: {why}");
             }
         }
