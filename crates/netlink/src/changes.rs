@@ -27,6 +27,30 @@ pub enum Change {
     Route(KernelRoute),
     /// A route was removed.
     RouteGone(KernelRoute),
+    /// A next-hop object was added or has changed.
+    NextHop(NextHopObject),
+    /// The next-hop object of this id was removed.
+    NextHopGone(u32),
+}
+
+/// An object that routes name as their next hop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NextHopObject {
+    /// Its id.
+    pub id: u32,
+    /// Its target.
+    pub target: NextHopTarget,
+}
+
+/// The target of a next-hop object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NextHopTarget {
+    /// A next hop.
+    Hop(Hop),
+    /// Packets are dropped without a word.
+    Blackhole,
+    /// Other objects: the id and the share of the flows of each, 1 at least.
+    Group(Vec<(u32, u16)>),
 }
 
 /// A neighbour of the host.
@@ -86,7 +110,7 @@ pub enum RouteKind {
 /// A next hop of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Hop {
-    /// Index of the interface by which packets leave.
+    /// Index of the interface by which packets leave; 0 if the message has none.
     pub index: u32,
     /// The next hop's address, which may be of the other protocol; `None`: destinations are on the
     /// link.
@@ -120,7 +144,14 @@ pub struct KernelRoute {
     pub replaces: bool,
     /// It is an exception that the kernel has cached for a destination, no route of a table.
     pub is_cached: bool,
+    /// It is for packets from some sources only.
+    pub has_source: bool,
 }
+
+/// `RTM_F_OFFLOAD`: a route is in force in the data plane. The flags are the last word of `rtmsg`.
+pub const OFFLOAD: u32 = 0x4000;
+/// Offset of the flags of a route in its message, in bytes.
+pub const ROUTE_FLAGS: usize = 16 + 8;
 
 /// `ndmsg`: family, padding, index, state, flags, type.
 const NDMSG: usize = 12;
@@ -138,6 +169,20 @@ const NDA_LLADDR: u16 = 2;
 const RTA_VIA: u16 = 18;
 const RTA_ENCAP_TYPE: u16 = 21;
 const RTA_NH_ID: u16 = 30;
+/// `nhmsg`: family, scope, protocol, reserved, flags.
+const NHMSG: usize = 8;
+/// `nexthop_grp`: id, weight minus 1, its high byte, reserved.
+const NEXTHOP_GRP: usize = 8;
+pub(crate) const NEWNEXTHOP: u16 = 104;
+pub(crate) const DELNEXTHOP: u16 = 105;
+const NHA_ID: u16 = 1;
+const NHA_GROUP: u16 = 2;
+const NHA_GROUP_TYPE: u16 = 3;
+const NHA_BLACKHOLE: u16 = 4;
+const NHA_OIF: u16 = 5;
+const NHA_GATEWAY: u16 = 6;
+const NHA_ENCAP_TYPE: u16 = 7;
+const NHA_FDB: u16 = 11;
 
 /// The change in a message; `None` for one about something else.
 ///
@@ -162,6 +207,8 @@ pub(crate) fn parse(message: &NetlinkBuffer<&[u8]>) -> Result<Option<Change>, De
         libc::RTM_DELROUTE if is_ip => {
             Some(Change::RouteGone(route(payload, family, message.flags())?))
         }
+        NEWNEXTHOP if is_ip || is_link => nexthop(payload, family)?.map(Change::NextHop),
+        DELNEXTHOP if is_ip || is_link => nexthop_id(payload)?.map(Change::NextHopGone),
         _ => None,
     })
 }
@@ -198,6 +245,53 @@ fn neighbor(payload: &[u8], family: i32) -> Result<Option<NeighborEntry>, Decode
     Ok(address.map(|address| NeighborEntry { index, address, mac, state }))
 }
 
+fn nexthop_id(payload: &[u8]) -> Result<Option<u32>, DecodeError> {
+    for attribute in NlasIterator::new(payload.get(NHMSG..).ok_or_else(cut)?) {
+        let attribute = attribute?;
+        if attribute.kind() == NHA_ID {
+            return Ok(Some(parse_u32(attribute.value())?));
+        }
+    }
+    Ok(None)
+}
+
+/// A next-hop object; `None` for one of another kind: of bridges, or with hashes of the kernel.
+fn nexthop(payload: &[u8], family: i32) -> Result<Option<NextHopObject>, DecodeError> {
+    let (mut id, mut members, mut index, mut is_blackhole) = (None, None, None, false);
+    let mut hop = HopAttributes::default();
+    for attribute in NlasIterator::new(payload.get(NHMSG..).ok_or_else(cut)?) {
+        let attribute = attribute?;
+        let value = attribute.value();
+        match attribute.kind() {
+            NHA_ID => id = Some(parse_u32(value)?),
+            NHA_GROUP => members = Some(group(value)?),
+            // 0: by a hash threshold, as all objects here.
+            NHA_GROUP_TYPE if parse_u16(value)? != 0 => return Ok(None),
+            NHA_BLACKHOLE => is_blackhole = true,
+            NHA_OIF => index = Some(parse_u32(value)?),
+            NHA_GATEWAY => hop.gateway = Some(ip(value, family)?),
+            NHA_ENCAP_TYPE => hop.is_encapsulated = true,
+            NHA_FDB => return Ok(None),
+            _ => {}
+        }
+    }
+    let id = id.ok_or_else(|| DecodeError::from("a next-hop object without an id"))?;
+    let target = match members {
+        Some(members) => NextHopTarget::Group(members),
+        None if is_blackhole => NextHopTarget::Blackhole,
+        None => NextHopTarget::Hop(hop.hop(index.unwrap_or_default(), 0)),
+    };
+    Ok(Some(NextHopObject { id, target }))
+}
+
+fn group(value: &[u8]) -> Result<Vec<(u32, u16)>, DecodeError> {
+    if !value.len().is_multiple_of(NEXTHOP_GRP) {
+        return Err(cut());
+    }
+    let member = |one: &[u8]| Ok((parse_u32(&one[..4])?, u16::from(one[4]) + 1));
+    value.chunks_exact(NEXTHOP_GRP).map(member).collect()
+}
+
 /// Attributes of one next hop: of a route, or behind an `rtnexthop`.
 #[derive(Default)]
 struct HopAttributes {
@@ -228,7 +322,7 @@ impl HopAttributes {
 }
 
 fn route(payload: &[u8], family: i32, flags: u16) -> Result<KernelRoute, DecodeError> {
-    let &[_, len, _, _, table, protocol, _, kind, ..] = payload else { return Err(cut()) };
+    let &[_, len, source_len, _, table, protocol, _, kind, ..] = payload else { return Err(cut()) };
     let any = match family == libc::AF_INET6 {
         true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -250,6 +344,7 @@ fn route(payload: &[u8], family: i32, flags: u16) -> Result<KernelRoute, DecodeE
         nexthop_object: None,
         replaces: flags & NLM_F_REPLACE != 0,
         is_cached: word(payload, 8)? & CLONED != 0,
+        has_source: source_len > 0,
     };
     if len > if any.is_ipv6() { 128 } else { 32 } {
         return Err(DecodeError::from("a prefix that is too long"));
@@ -268,8 +363,9 @@ fn route(payload: &[u8], family: i32, flags: u16) -> Result<KernelRoute, DecodeE
             kind => single.read(kind, value, family)?,
         }
     }
-    if let Some(index) = index.filter(|_| route.hops.is_empty()) {
-        route.hops.push(single.hop(index, 0));
+    // A routing daemon, not the kernel, may leave the interface of a next hop out.
+    if route.hops.is_empty() && (index.is_some() || single.gateway.is_some()) {
+        route.hops.push(single.hop(index.unwrap_or_default(), 0));
     }
     Ok(route)
 }
@@ -377,6 +473,46 @@ mod tests {
         let Ok(Some(Change::NeighborGone(neighbor))) = got else { panic!("{got:?}") };
         assert_eq!((neighbor.index, neighbor.mac), (9, Some(MacAddr([2, 0, 0, 0, 0, 1]))));
         assert!(neighbor.is_static() && neighbor.is_usable() && !neighbor.has_failed());
+    }
+
+    fn nexthop_message(family: u8, kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
+        let payload = [&[family, 0, 11, 0, 0, 0, 0, 0][..], &attributes.concat()].concat();
+        message(kind, 0x501, &payload)
+    }
+
+    #[suite::test]
+    fn next_hop_objects() {
+        let id = |id: u32| attribute(NHA_ID, &id.to_ne_bytes());
+        let object = |family, attributes: &[Vec<u8>]| {
+            match parsed(&nexthop_message(family, NEWNEXTHOP, attributes)) {
+                Ok(Some(Change::NextHop(object))) => Some((object.id, object.target)),
+                Ok(None) => None,
+                other => panic!("{other:?}"),
+            }
+        };
+        let gateway = attribute(NHA_GATEWAY, &[10, 0, 0, 2]);
+        let hop = Hop {
+            index: 3,
+            gateway: Some([10, 0, 0, 2].into()),
+            weight: 1,
+            is_encapsulated: false,
+        };
+        let oif = attribute(NHA_OIF, &3u32.to_ne_bytes());
+        let got = object(2, &[id(13), gateway.clone(), oif]);
+        assert_eq!(got, Some((13, NextHopTarget::Hop(hop))));
+        let got = object(2, &[id(14), gateway]);
+        assert_eq!(got, Some((14, NextHopTarget::Hop(Hop { index: 0, ..hop }))));
+        let got = object(2, &[id(12), attribute(NHA_BLACKHOLE, &[])]);
+        assert_eq!(got, Some((12, NextHopTarget::Blackhole)));
+        let members = [13u32.to_ne_bytes(), [0; 4], 15u32.to_ne_bytes(), [9, 0, 0, 0]].concat();
+        let got = object(0, &[id(16), attribute(NHA_GROUP, &members)]);
+        assert_eq!(got, Some((16, NextHopTarget::Group(vec![(13, 1), (15, 10)]))));
+        assert_eq!(object(0, &[id(17), attribute(NHA_FDB, &[])]), None);
+        let got = parsed(&nexthop_message(0, DELNEXTHOP, &[id(16)]));
+        assert_eq!(got.ok(), Some(Some(Change::NextHopGone(16))));
+        for broken in [&[][..], &[attribute(NHA_ID, &[1])], &[id(1), attribute(NHA_GROUP, &[7])]] {
+            assert!(parsed(&nexthop_message(2, NEWNEXTHOP, broken)).is_err(), "{broken:?}");
+        }
     }
 
     #[suite::test]

@@ -23,6 +23,7 @@ mod changes;
 mod ethtool;
 mod follow;
 mod link;
+mod message;
 mod monitor;
 mod namespace;
 mod requests;
@@ -31,11 +32,15 @@ mod rss;
 mod rtnl;
 mod socket;
 
-pub use changes::{Change, Hop, KernelRoute, NeighborEntry, RouteKind};
+pub use changes::{
+    Change, Hop, KernelRoute, NeighborEntry, NextHopObject, NextHopTarget, OFFLOAD, ROUTE_FLAGS,
+    RouteKind,
+};
 pub use ethtool::{Channels, Ethtool};
 pub use follow::{Dump, DumpOf, Follower, ReadState};
 pub use link::{Link, OperState};
 pub use monitor::{LinkEvent, Monitor};
 pub use namespace::Namespace;
+pub use message::{Message, split};
 pub use route::{Address, DefaultRoute};
 pub use rtnl::{Rtnl, VlanLink};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command.
 
+use crate::convert::Ignored;
 use crate::process::{Netlink, Report};
-use crate::routes::Ignored;
 use cli::{Command, Matches, Output, Result};
 use graph::World;
 use serde_json::json;
@@ -31,6 +31,7 @@ fn show(w: &World, _: &Matches) -> Result<Output> {
         ("ignored_elsewhere", "routes over other links", ignored(Ignored::Elsewhere)),
         ("ignored_encapsulated", "routes with encapsulation", ignored(Ignored::Encapsulated)),
         ("ignored_objects", "routes by next-hop object", ignored(Ignored::NextHopObject)),
+        ("ignored_sources", "routes for some sources", ignored(Ignored::OfSources)),
         ("ignored_refused", "routes refused", ignored(Ignored::Refused)),
     ];
     let state = match (is_open, is_comparing) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kernel's changes of links, addresses, neighbours and routes, applied here.
 
+use crate::convert::Ignored;
 use crate::metrics::Metrics;
-use crate::routes::{Ignored, RouteSources, Routes};
+use crate::routes::{RouteSources, Routes};
 use cli::Result;
 use graph::{SwIfIndex, World};
 use net::mfib::{Change as MfibChange, Group, ItfFlags, Mpath, MpathKind};
 use net::{
-    Addresses, Fib, Interfaces, LinkLocals, Mfib, MtuKind, Neighbor, Neighbors, Net, Source,
+    Addresses, Interfaces, LinkLocals, Mfib, MtuKind, Neighbor, Neighbors, Net, Source,
     Sources, TableIndex,
 };
 use netlink::{Address, Change, Link, NeighborEntry};
@@ -158,6 +159,8 @@ impl Engine {
             Change::AddressGone(address) => self.address(world, address, false),
             Change::Neighbor(neighbor) => self.neighbor(world, neighbor, true),
             Change::NeighborGone(neighbor) => self.neighbor(world, neighbor, false),
+            // Routes have the next hops beside the object.
+            Change::NextHop(_) | Change::NextHopGone(_) => {}
             Change::Route(route) | Change::RouteGone(route) => {
                 self.counts.routes += 1;
                 let is_gone = matches!(change, Change::RouteGone(_));
@@ -226,12 +229,10 @@ impl Engine {
         if sources.is_empty() {
             return;
         }
-        let fib = world.get::<Fib<Ip4>>();
-        let tables = self.ip4.tables.iter().filter_map(|id| fib.find_table(*id).ok());
+        let tables = self.ip4.tables.tables::<Ip4>(world).into_iter();
         let mut tables: Vec<_> = tables.map(|table| (table, false)).collect();
         if ip6 {
-            let fib = world.get::<Fib<Ip6>>();
-            let of = self.ip6.tables.iter().filter_map(|id| fib.find_table(*id).ok());
+            let of = self.ip6.tables.tables::<Ip6>(world).into_iter();
             tables.extend(of.map(|table| (table, true)));
         }
         self.removals.push(Removal { sw_if, sources, tables, after4: None, after6: None });

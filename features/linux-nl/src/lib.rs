@@ -10,7 +10,8 @@
 //!
 //! The process reads what has come in slices of the control thread's time. Messages about one
 //! prefix that follow each other are one change of its entry, so no packet meets a state between
-//! them.
+//! them, and all that has come is given to the tables at once (`batch.rs`). Routes of FPM go the
+//! same way: `features/fpm` uses `convert.rs` and `batch.rs`.
 //!
 //! **Losses.** When the socket's buffer overflows, all that still waits in it is read and left out,
 //! since it is older than what follows: the kernel dumps everything, which marks what is still
@@ -27,7 +28,9 @@
 //! Tests: random changes with losses against a plain model; a routing daemon in a namespace
 //! (`tests/lab/linux_cp.rs`).
 
+pub mod batch;
 mod cli;
+pub mod convert;
 mod engine;
 mod metrics;
 mod process;

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Routes: messages about one prefix that follow each other are one change of the table.
 
+use crate::batch::Batch;
+use crate::convert::{self, Ignored, TableIds};
 use crate::metrics::Metrics;
 use graph::{SwIfIndex, World};
-use net::{AdjIndex, Fib, Net, Path, PathKind, Source, TableIndex};
-use netlink::{Hop, KernelRoute, RouteKind};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use wire::{Address, Prefix};
+use net::{Fib, Net, Path, PathKind, Source, TableIndex};
+use netlink::{Hop, KernelRoute};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use wire::Prefix;
 
-/// The kernel's main table, and that of its own addresses.
-const MAIN: u32 = 254;
-const LOCAL: u32 = 255;
-/// `RTPROT_KERNEL`
-const KERNEL: u8 = 2;
 /// The last protocol of operators, `RTPROT_STATIC`; those above are daemons.
 const STATIC: u8 = 4;
 
@@ -33,21 +30,6 @@ struct Current<F: Net> {
     parts: [Part; 2],
     /// The source of the present message.
     of: usize,
-}
-
-/// Reason why a route of the kernel isn't taken over.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Ignored {
-    /// It is the kernel's own: local addresses, connected networks, groups, caches.
-    Own,
-    /// None of its next hops is on a mirrored interface.
-    Elsewhere,
-    /// Its packets are encapsulated.
-    Encapsulated,
-    /// It names a next-hop object only.
-    NextHopObject,
-    /// The table doesn't take it.
-    Refused,
 }
 
 /// The sources of routes.
@@ -72,19 +54,30 @@ type Hidden = BTreeMap<PathKind, BTreeMap<u32, u8>>;
 pub struct Routes<F: Net> {
     sources: RouteSources,
     current: Option<Current<F>>,
+    /// Changes of the prefixes before the present one that the table doesn't have yet, by source.
+    batches: [Batch<F, ()>; 2],
+    /// The prefixes of these changes.
+    pending: HashSet<Place<F>>,
     /// Next hops that a route with a lower metric to the same prefix has too: their other metrics,
     /// with the weights.
     hidden: HashMap<(Place<F>, usize), Hidden>,
-    /// Ids of the tables that have routes.
-    pub tables: BTreeSet<u32>,
+    /// The tables that have routes.
+    pub tables: TableIds,
     /// True while a dump replaces all: what the table has is stale.
     is_replacing: bool,
 }
 
 impl<F: Net> Routes<F> {
     pub fn new(sources: RouteSources) -> Self {
-        let (hidden, tables) = (HashMap::new(), BTreeSet::new());
-        Self { sources, current: None, hidden, tables, is_replacing: false }
+        Self {
+            sources,
+            current: None,
+            batches: Default::default(),
+            pending: HashSet::new(),
+            hidden: HashMap::new(),
+            tables: TableIds::default(),
+            is_replacing: false,
+        }
     }
 
     /// Takes over a route, or its removal. An error is the reason why not, or `None` if all metrics
@@ -97,12 +90,9 @@ impl<F: Net> Routes<F> {
         metrics: &mut Metrics,
         links: &HashMap<u32, SwIfIndex>,
     ) -> Result<(), Option<Ignored>> {
-        let own = route.is_cached || route.table == LOCAL || route.protocol == KERNEL;
-        let prefix = F::of_ip(route.prefix).and_then(|addr| Prefix::new(addr, route.len));
-        let prefix = prefix.filter(|prefix| !own && !is_special::<F>(prefix.addr(), route.len));
-        let prefix = prefix.ok_or(Some(Ignored::Own))?.network();
+        let prefix = convert::destination::<F>(route).map_err(Some)?;
         let preference = metrics.preference(route.metric).ok_or(None)?;
-        let paths = paths(route, preference, links).map_err(Some)?;
+        let paths = paths::<F>(route, preference, links).map_err(Some)?;
         let table = self.table(world, route.table, is_gone).ok_or(Some(Ignored::Refused))?;
         let of = usize::from(route.protocol > STATIC);
         self.enter(world, (table, prefix));
@@ -121,15 +111,10 @@ impl<F: Net> Routes<F> {
 
     /// The table of an id, which is made if it isn't there.
     fn table(&mut self, world: &World, id: u32, is_gone: bool) -> Option<TableIndex> {
-        let id = if id == MAIN { 0 } else { id };
-        let fib = world.get::<Fib<F>>();
         if is_gone {
-            return fib.find_table(id).ok();
+            return world.get::<Fib<F>>().find_table(convert::table_id(id)).ok();
         }
-        if self.tables.insert(id) && id != 0 {
-            fib.add_table(world, id, "", self.sources.fixed).ok()?;
-        }
-        fib.find_table(id).ok()
+        self.tables.get::<F>(world, id, self.sources.fixed, usize::MAX)
     }
 
     /// Begins with a prefix, unless it is the present one.
@@ -137,7 +122,11 @@ impl<F: Net> Routes<F> {
         if self.current.as_ref().is_some_and(|current| current.place == place) {
             return;
         }
-        self.flush(world);
+        self.leave();
+        // What the table has isn't the latest.
+        if !self.is_replacing && self.pending.contains(&place) {
+            self.apply_pending(world);
+        }
         let parts = match self.is_replacing {
             // The table's are stale. A dump has all routes to a prefix in a row.
             true => Default::default(),
@@ -166,23 +155,37 @@ impl<F: Net> Routes<F> {
         self.current.as_ref().map(|current| (current.place, current.of))
     }
 
-    /// Stores the paths of the present prefix. A dump goes on with it.
-    pub fn flush(&mut self, world: &World) {
-        let Some(mut current) = self.current.take() else { return };
-        let (fib, (table, prefix)) = (world.get::<Fib<F>>(), current.place);
-        for (part, source) in current.parts.iter_mut().zip(self.sources.both()) {
-            if !std::mem::take(&mut part.is_changed) {
-                continue;
-            }
-            let done = match part.paths.is_empty() {
-                true => fib.remove(world, table, prefix, source, &[]),
-                false => fib.set(world, table, prefix, source, &part.paths).map(drop),
-            };
-            if let Err(error) = done {
-                log::debug!(target: "linux-nl", "route {prefix}: {error}");
+    /// Ends the changes of the present prefix.
+    fn leave(&mut self) {
+        let Some(current) = &mut self.current else { return };
+        let (table, prefix) = current.place;
+        for (part, batch) in current.parts.iter_mut().zip(&mut self.batches) {
+            if std::mem::take(&mut part.is_changed) {
+                batch.push(table, prefix, &part.paths, ());
+                self.pending.insert(current.place);
             }
         }
-        self.current = self.is_replacing.then_some(current);
+        // A dump goes on with it.
+        if !self.is_replacing {
+            self.current = None;
+        }
+    }
+
+    /// Stores the paths of all prefixes that have come.
+    pub fn flush(&mut self, world: &World) {
+        self.leave();
+        self.apply_pending(world);
+    }
+
+    fn apply_pending(&mut self, world: &World) {
+        self.pending.clear();
+        for (batch, source) in self.batches.iter_mut().zip(self.sources.both()) {
+            batch.flush(world, source, |_, prefix, (), changed| {
+                if let Err(error) = changed {
+                    log::debug!(target: "linux-nl", "route {prefix}: {error}");
+                }
+            });
+        }
     }
 
     /// Remembers a next hop of a route with this metric and weight.
@@ -297,8 +300,7 @@ impl<F: Net> Routes<F> {
 
     /// The tables that have routes, each with both sources.
     fn parts(&self, world: &World) -> Vec<(TableIndex, Source)> {
-        let fib = world.get::<Fib<F>>();
-        let tables = self.tables.iter().filter_map(|id| fib.find_table(*id).ok());
+        let tables = self.tables.tables::<F>(world).into_iter();
         tables.flat_map(|table| self.sources.both().map(|source| (table, source))).collect()
     }
 
@@ -348,45 +350,15 @@ fn paths_of<F: Net>(world: &World, (table, prefix): Place<F>, source: Source) ->
     of.map(|of| of.path_list.paths.iter().map(|(path, _)| *path).collect()).unwrap_or_default()
 }
 
-/// IPv6 groups and link-local networks, which each interface has by itself, and IPv4 groups.
-fn is_special<F: Net>(addr: F::Addr, len: u8) -> bool {
-    addr.multicast() && len >= if F::IS_V6 { 8 } else { 4 }
-        || F::IS_V6 && addr.link_local() && len >= 10
-}
-
 /// The paths of a route, with this preference.
-fn paths(
+fn paths<F: Net>(
     route: &KernelRoute,
     preference: u8,
     links: &HashMap<u32, SwIfIndex>,
 ) -> Result<Vec<Path>, Ignored> {
-    let fixed = |adj| Ok(vec![Path { preference, ..Path::new(PathKind::Fixed(adj)) }]);
-    match route.kind {
-        RouteKind::Blackhole => return fixed(AdjIndex::DROP),
-        RouteKind::Unreachable => return fixed(AdjIndex::UNREACH),
-        RouteKind::Prohibit => return fixed(AdjIndex::PROHIBIT),
-        RouteKind::Other(_) => return Err(Ignored::Own),
-        RouteKind::Unicast => {}
-    }
     if route.hops.is_empty() && route.nexthop_object.is_some() {
         return Err(Ignored::NextHopObject);
     }
-    if route.hops.iter().any(|hop| hop.is_encapsulated) {
-        return Err(Ignored::Encapsulated);
-    }
-    let path = |hop: &Hop| {
-        let sw_if = *links.get(&hop.index)?;
-        let address = match route.prefix.is_ipv6() {
-            true => std::net::Ipv6Addr::UNSPECIFIED.into(),
-            false => std::net::Ipv4Addr::UNSPECIFIED.into(),
-        };
-        let kind = match hop.gateway {
-            Some(nexthop) => PathKind::Neighbor { sw_if, nexthop },
-            None => PathKind::Attached { sw_if, address },
-        };
-        let weight = hop.weight.min(u8::MAX.into()) as u8;
-        Some(Path { weight, preference, ..Path::new(kind) })
-    };
-    let paths: Vec<Path> = route.hops.iter().filter_map(path).collect();
-    if paths.is_empty() { Err(Ignored::Elsewhere) } else { Ok(paths) }
+    let target = |hop: &Hop| Some(convert::target_on(*links.get(&hop.index)?, hop, F::IS_V6));
+    convert::paths(route.kind, &route.hops, preference, target)
 }

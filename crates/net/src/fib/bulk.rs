@@ -16,11 +16,19 @@ struct NewEntries {
     sources: Vec<SourcePaths>,
 }
 
-/// The route that has the paths now; `None`: the source has none to the prefix any more.
-pub type Changed = Result<Option<RouteIndex>, Error>;
+/// The result of one of many changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Changed {
+    /// The route has the new paths.
+    Set(RouteIndex),
+    /// The source has no paths to the prefix any more. Other sources may have the route still.
+    Removed(RouteIndex),
+    /// The source had none.
+    Nothing,
+}
 
 /// Called with each prefix and its result.
-type Done<'a> = &'a mut dyn FnMut(RouteKey, Changed);
+type Done<'a> = &'a mut dyn FnMut(RouteKey, Result<Changed, Error>);
 
 impl RouteTables {
     /// As [`Fib::add_all`](super::Fib::add_all).
@@ -91,12 +99,13 @@ impl RouteTables {
                     attached.push((key, of));
                 }
                 match place.route {
-                    _ if paths.is_empty() => {
-                        inner.take(&cx, &place, source);
-                        Ok(Some(None))
+                    Some(route) if paths.is_empty() => {
+                        let is_gone = inner.take(&cx, &place, source);
+                        Ok(Some(if is_gone { Changed::Removed(route) } else { Changed::Nothing }))
                     }
+                    None if paths.is_empty() => Ok(Some(Changed::Nothing)),
                     Some(_) => {
-                        inner.put(&cx, &place, source, paths).map(|route| Some(Some(route)))
+                        inner.put(&cx, &place, source, paths).map(|r| Some(Changed::Set(r)))
                     }
                     None => inner.prepare(&cx, &mut new, key, source, paths).map(|()| None),
                 }
@@ -169,7 +178,9 @@ impl Inner {
                 affected.append(&mut self.affected(new.table, key, lookup.width()));
             }
         }
-        new.leaves[..n].iter().for_each(|(key, leaf)| done(*key, Ok(Some(RouteIndex(leaf.route)))));
+        for (key, leaf) in &new.leaves[..n] {
+            done(*key, Ok(Changed::Set(RouteIndex(leaf.route))));
+        }
         let all = new.leaves.len() == n;
         new.leaves.clear();
         self.refresh(cx, affected);

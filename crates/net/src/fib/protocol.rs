@@ -145,7 +145,7 @@ impl<F: Net> Fib<F> {
         table: TableIndex,
         source: Source,
         changes: impl IntoIterator<Item = (Prefix<F::Addr>, &'p [Path])>,
-        mut done: impl FnMut(Prefix<F::Addr>, Changed),
+        mut done: impl FnMut(Prefix<F::Addr>, Result<Changed, Error>),
     ) {
         let mut changes = changes.into_iter().map(|(prefix, paths)| (key::<F>(prefix), paths));
         let mut done = |key, changed| done(F::prefix(key), changed);

@@ -2,8 +2,8 @@
 //! One kind of change after the other.
 
 use super::{FIRST, rig};
+use crate::convert::Ignored;
 use crate::engine::Rules;
-use crate::routes::Ignored;
 use net::drive::Rig;
 use net::{Interfaces, MtuKind, Neighbors};
 use netlink::{Address, Change, Hop, KernelRoute, Link, NeighborEntry, RouteKind};
@@ -31,6 +31,7 @@ fn route(prefix: &str, len: u8, hops: Vec<Hop>) -> KernelRoute {
         nexthop_object: None,
         replaces: false,
         is_cached: false,
+        has_source: false,
     }
 }
 
@@ -148,6 +149,7 @@ fn routes_of_the_kernel_itself_are_ignored() {
         (KernelRoute { protocol: 2, ..usual() }, Ignored::Own),
         (KernelRoute { kind: RouteKind::Other(5), ..usual() }, Ignored::Own),
         (KernelRoute { is_cached: true, ..usual() }, Ignored::Own),
+        (KernelRoute { has_source: true, ..usual() }, Ignored::OfSources),
         (route("fe80::", 64, vec![hop(0, "2001:db8::2")]), Ignored::Own),
         (route("ff00::", 8, vec![hop(0, "2001:db8::2")]), Ignored::Own),
         (route("192.0.2.0", 24, vec![hop(9, "10.0.0.2")]), Ignored::Elsewhere),

@@ -192,7 +192,7 @@ impl Kernel {
         let replaces = self.routes.contains_key(&(v6, at));
         let (table, metric) = (TABLES[at.table], METRICS[at.metric]);
         let protocol = PROTOCOLS[protocol];
-        let (nexthop_object, is_cached) = (None, false);
+        let (nexthop_object, is_cached, has_source) = (None, false, false);
         let route = KernelRoute {
             prefix,
             len,
@@ -204,6 +204,7 @@ impl Kernel {
             nexthop_object,
             replaces,
             is_cached,
+            has_source,
         };
         self.routes.insert((v6, at), route.clone());
         vec![Change::Route(route)]
