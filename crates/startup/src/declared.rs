@@ -124,11 +124,17 @@ mod tests {
     #[derive(Clone, Debug, Default, PartialEq)]
     struct Door {
         width: Option<u32>,
+        is_there: bool,
     }
 
     impl Startup for Door {
         const SECTIONS: &'static [Section<Self>] =
-            &[Section::new("door", "entrance", &[Word::new("width", |c| &mut c.width, "in feet")])];
+            &[Section::<Self>::new(
+                "door",
+                "entrance",
+                &[Word::new("width", |c| &mut c.width, "in feet")],
+            )
+            .present(|c| &mut c.is_there)];
     }
 
     fn read(values: &mut Values, text: &str) -> Option<Result<Vec<String>, Error>> {
@@ -154,11 +160,19 @@ mod tests {
             read(&mut values, "lamp { wats 1 }").expect("a section").expect_err("a wrong word");
         assert!(error.to_string().ends_with("did you mean `watts`?"), "{error}");
         assert_eq!(values.get::<Lamp>(), Lamp { watts: Some(40), on: true });
-        assert_eq!(values.get::<Door>(), Door { width: Some(3) });
+        assert_eq!(values.get::<Door>(), Door { width: Some(3), is_there: true });
         assert!(values != empty && values == values.clone());
         let names: Vec<_> = values.views().iter().map(|view| view.name).collect();
         assert_eq!(names, ["lamp", "lamps", "door"]);
         assert_eq!(values.views()[0].words[0].values, ["40"]);
+    }
+
+    #[suite::test]
+    fn a_section_may_be_there_and_empty() {
+        let mut values = Values::new(&[StartupDef::of::<Door>()]);
+        assert!(!values.get::<Door>().is_there);
+        assert_eq!(read(&mut values, "door { }"), Some(Ok(Vec::new())));
+        assert!(values.get::<Door>().is_there);
     }
 
     #[suite::test]

@@ -139,6 +139,8 @@ pub struct Section<C: 'static> {
     name: &'static str,
     help: &'static str,
     body: Body<C>,
+    /// Set if the section is there, whatever is in it.
+    present: Option<fn(&mut C) -> &mut bool>,
 }
 
 impl<C> Section<C> {
@@ -148,12 +150,18 @@ impl<C> Section<C> {
         help: &'static str,
         words: &'static [Word<C>],
     ) -> Section<C> {
-        Section { name, help, body: Body::Words(words) }
+        Section { name, help, body: Body::Words(words), present: None }
     }
 
     /// `NAME value`: a section that is one word itself.
     pub const fn whole(help: &'static str, word: Word<C>) -> Section<C> {
-        Section { name: word.name, help, body: Body::Whole(word) }
+        Section { name: word.name, help, body: Body::Whole(word), present: None }
+    }
+
+    /// Sets this field if the section is there, even if it is empty.
+    pub const fn present(mut self, field: fn(&mut C) -> &mut bool) -> Section<C> {
+        self.present = Some(field);
+        self
     }
 
     /// Its name, as written.
@@ -166,6 +174,9 @@ impl<C> Section<C> {
     /// # Errors
     /// What is wrong, and where.
     pub fn read(&self, values: &mut C, cursor: &mut Cursor) -> Result<(), Error> {
+        if let Some(present) = self.present {
+            *present(values) = true;
+        }
         match &self.body {
             Body::Whole(word) => word.read(values, "", cursor),
             Body::Words(words) => cursor
