@@ -11,6 +11,7 @@ pub mod command;
 pub mod describe;
 pub mod discovery;
 pub mod dns;
+pub mod fpm;
 pub mod fragments;
 pub mod measure;
 pub mod memif;
@@ -72,6 +73,11 @@ mod tests {
     #[suite::test]
     fn dns() {
         kept_and_changed("dns", crate::dns::run);
+    }
+
+    #[suite::test]
+    fn fpm() {
+        kept_and_changed("fpm", crate::fpm::run);
     }
 
     #[suite::test]

@@ -21,6 +21,7 @@ mod ends;
 mod firewall;
 mod forward;
 mod fragments;
+mod frr;
 mod generator;
 mod guest;
 mod host;

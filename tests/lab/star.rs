@@ -43,10 +43,16 @@ impl Star {
     /// Spokes by name, network, and route table.
     #[track_caller]
     pub fn new(lab: &Lab, spokes: &[(&str, u8, u32)]) -> Star {
+        Self::configured(lab, "", spokes)
+    }
+
+    /// As [`Self::new`], with more sections of startup.conf.
+    #[track_caller]
+    pub fn configured(lab: &Lab, startup: &str, spokes: &[(&str, u8, u32)]) -> Star {
         let netns = lab.netns("router");
         netns.sysctl("net/ipv6/conf/all/disable_ipv6", "1");
         netns.sysctl("net/ipv6/conf/default/disable_ipv6", "1");
-        let router = Router::start(&netns, "cpu { workers 1 }");
+        let router = Router::start(&netns, &format!("cpu {{ workers 1 }}\n{startup}"));
         let mut tables = BTreeSet::from([0]);
         let spokes = spokes.iter().map(|(name, network, table)| {
             let (host, port) = (lab.netns(name), format!("host-{name}"));

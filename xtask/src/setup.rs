@@ -62,6 +62,7 @@ pub const PEERS: &[Need] = &[
     need("lldpd", "lldpd"),
     need("nfcapd", "nfdump"),
     need("bird", "bird2"),
+    need("/usr/lib/frr/zebra", "frr"),
     need("keepalived", "keepalived"),
     need("dnsmasq", "dnsmasq-base"),
     need("udhcpc", "udhcpc"),
@@ -84,6 +85,7 @@ pub const PEERS: &[Need] = &[
 /// Only tests want them, and start them themselves.
 const DAEMONS: &[(&str, &str)] = &[
     ("bird2", "bird"),
+    ("frr", "frr"),
     ("keepalived", "keepalived"),
     ("lldpd", "lldpd"),
     ("nfdump", "nfdump"),

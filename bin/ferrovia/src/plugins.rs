@@ -83,6 +83,7 @@ pub static ALL: &[&Plugin] = &[
     &crate::api::PLUGIN,
     &linux_cp::PLUGIN,
     &linux_nl::PLUGIN,
+    &fpm::PLUGIN,
     &bfd::PLUGIN,
 ];
 

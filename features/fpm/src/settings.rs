@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Settings of the listener, of startup.conf and of `fpm enable`.
+
+use crate::startup_conf::Startup;
+use cli::{Error, Matches, Result, quote};
+use graph::World;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// FRR's port.
+const PORT: u16 = 2620;
+/// Seconds for which routes of a lost peer stay.
+const STALE: u32 = 120;
+/// Seconds without a stale route set again after which the others go.
+const SETTLE: u32 = 30;
+/// Routes of a peer at most.
+const MOST: u32 = 4_000_000;
+
+/// The address of a listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Listen {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// The settings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    pub listen: Listen,
+    /// Network namespace of the listener; `None`: that of the process.
+    pub namespace: Option<String>,
+    /// Seconds for which routes of a lost peer stay.
+    pub stale: u32,
+    /// Seconds without a stale route set again, while a peer is connected, after which the others
+    /// go.
+    pub settle: u32,
+    /// Routes at most.
+    pub most: u32,
+    /// Whether routes that are in force are reported to the peer.
+    pub answers: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: Listen::Tcp((Ipv4Addr::LOCALHOST, PORT).into()),
+            namespace: None,
+            stale: STALE,
+            settle: SETTLE,
+            most: MOST,
+            answers: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Those of startup.conf; `None` without a section `fpm`.
+    pub fn of_startup(world: &World) -> Option<Self> {
+        let startup = world.startup::<Startup>();
+        let usual = Self::default();
+        // startup.conf was checked when it was read.
+        let tcp = startup.listen.as_ref().and_then(|text| address(text).ok()).map(Listen::Tcp);
+        startup.is_there.then(|| Self {
+            listen: startup.socket.map(|path| Listen::Unix(path.0)).or(tcp).unwrap_or(usual.listen),
+            namespace: startup.namespace,
+            stale: startup.stale.unwrap_or(usual.stale),
+            settle: startup.settle.unwrap_or(usual.settle),
+            most: startup.most.unwrap_or(usual.most),
+            answers: startup.answers,
+        })
+    }
+
+    /// Those of the command.
+    ///
+    /// # Errors
+    /// A value that can't be read.
+    pub fn of_words(m: &Matches) -> Result<Self> {
+        let usual = Self::default();
+        let listen = match (m.has("address"), m.has("path")) {
+            (true, _) => {
+                Listen::Tcp(address(m.str("address")).map_err(|why| {
+                    Error::parse(why).at(m.span("address"))
+                })?)
+            }
+            (_, true) => Listen::Unix(socket(m.str("path")).map_err(|why| {
+                Error::parse(why).at(m.span("path"))
+            })?),
+            _ => usual.listen,
+        };
+        Ok(Self {
+            listen,
+            namespace: m.has("namespace").then(|| m.str("namespace").to_string()),
+            stale: m.opt("stale")?.unwrap_or(usual.stale),
+            settle: m.opt("settle")?.unwrap_or(usual.settle),
+            most: m.opt("most")?.unwrap_or(usual.most),
+            answers: m.flag("offload"),
+        })
+    }
+
+    /// The command that sets them.
+    pub fn line(of: Option<&Self>) -> String {
+        let Some(Self { listen, namespace, stale, settle, most, answers }) = of else {
+            return "fpm disable".into();
+        };
+        let usual = Self::default();
+        let mut line = "fpm enable".to_string();
+        if *listen != usual.listen {
+            line += &match listen {
+                Listen::Tcp(address) => format!(" listen {address}"),
+                Listen::Unix(path) => format!(" socket {}", quote(&path.to_string_lossy())),
+            };
+        }
+        if let Some(namespace) = namespace {
+            line += &format!(" netns {}", quote(namespace));
+        }
+        let numbers = [
+            ("stale-time", *stale, usual.stale),
+            ("settle-time", *settle, usual.settle),
+            ("max-routes", *most, usual.most),
+        ];
+        for (word, n, _) in numbers.into_iter().filter(|(_, n, usual)| n != usual) {
+            line += &format!(" {word} {n}");
+        }
+        if *answers {
+            line += " offload";
+        }
+        line
+    }
+}
+
+/// The path of a socket.
+///
+/// # Errors
+/// One that depends on the folder that the daemon runs in.
+pub fn socket(text: &str) -> std::result::Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.is_absolute() {
+        true => Ok(path),
+        false => Err(format!("expected a path that begins with `/', not `{text}'")),
+    }
+}
+
+/// An address and a port; FRR's port if there is none.
+///
+/// # Errors
+/// Text that is neither.
+pub fn address(text: &str) -> std::result::Result<SocketAddr, String> {
+    let alone = || text.parse().ok().map(|ip| SocketAddr::new(ip, PORT));
+    let found = text.parse().ok().or_else(alone);
+    found.ok_or_else(|| format!("expected an address and a port such as 127.0.0.1:2620, not `{text}'"))
+}
