@@ -28,7 +28,10 @@ pub fn run(message: &[u8]) {
         again[7] = 1;
         if put_record(&mut again, &record.name, record.ttl, &record.data) {
             let read = Message::parse(&again).expect("what was written");
-            assert_eq!((&read.answers[0].name, &read.answers[0].data), (&record.name, &record.data));
+            assert_eq!(
+                (&read.answers[0].name, &read.answers[0].data),
+                (&record.name, &record.data)
+            );
         }
     }
 }

@@ -40,8 +40,7 @@ fn linux_hosts_answer_and_believe_announcements() {
     let mac = right.host.mac("eth0");
     eventually("the host answers", || {
         let text = router.run(&format!("arping 2001:db8:2::2 {} interval 0.3", right.port));
-        let want =
-            format!("Received 1 ICMP6 neighbor advertisements from {mac} (2001:db8:2::2)\n");
+        let want = format!("Received 1 ICMP6 neighbor advertisements from {mac} (2001:db8:2::2)\n");
         text.contains(&want).then_some(())
     });
     right.host.ip("-6 neigh replace 2001:db8:2::77 lladdr 02:00:00:00:00:99 dev eth0 nud stale");

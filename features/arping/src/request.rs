@@ -38,7 +38,7 @@ enum Kind {
     Advertisement,
 }
 
-/// What is sent: a request whose interface and source address are known.
+/// Sends the frames of a request whose interface and source address are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sender {
     address: IpAddr,

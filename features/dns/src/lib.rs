@@ -20,12 +20,12 @@
 //! A response is kept as it came, and passed on with the client's id and question and with the time
 //! that is left. So records of any type pass.
 //!
-//! **Forged responses** (RFC 5452): a query has a random id and one of 32 random ports; a question is
-//! asked once at a time, however many wait; a response counts only from the server that was asked,
-//! to the port that asked, with the id and the question.
+//! **Forged responses** (RFC 5452): a query has a random id and one of 32 random ports; a question
+//! is asked once at a time, however many wait; a response counts only from the server that was
+//! asked, to the port that asked, with the id and the question.
 //!
-//! Tests: servers that are silent, fail, lie or lead in circles, by the virtual clock; a model of the
-//! cache; 100,000 mutated queries and responses; dnsmasq (`tests/lab/dns.rs`).
+//! Tests: servers that are silent, fail, lie or lead in circles, by the virtual clock; a model of
+//! the cache; 100,000 mutated queries and responses; dnsmasq (`tests/lab/dns.rs`).
 
 mod answer;
 mod api;
@@ -73,8 +73,8 @@ pub static PLUGIN: Plugin = Plugin {
         "Every host that reaches an address of the router may ask: access lists keep others out",
         "Name servers are reached by the default table, from an address of the interface that leads \
          there",
-        "16 name servers, 1,000 entries; 256 questions wait for servers, of which a client (of IPv6 a network of 64 \
-         bits) has 32",
+        "16 name servers, 1,000 entries; 256 questions wait for servers, of which a client (of IPv6 a \
+         network of 64 bits) has 32",
         "Zones and their transfer aren't served, and names of the router itself aren't looked up by \
          its commands",
     ],

@@ -48,7 +48,7 @@ pub enum Outcome {
     Disabled,
 }
 
-/// Who waits for an answer.
+/// A client or a call that waits for an answer.
 #[derive(Clone, Debug)]
 pub enum Waiter {
     /// A client, by UDP.
@@ -134,8 +134,8 @@ fn less(counts: &mut BTreeMap<Owner, usize>, owner: Owner) {
 }
 
 impl Table {
-    /// Adds a waiter for a question. If there is no room for a new question, the owner with the most
-    /// of them loses one, if that is more than this owner has; its waiters are given back.
+    /// Adds a waiter for a question. If there is no room for a new question, the owner with the
+    /// most of them loses one, if that is more than this owner has; its waiters are given back.
     pub fn wait(&mut self, question: &Question, waiter: Waiter) -> (Wait, Vec<Waiter>) {
         let owner = waiter.owner();
         if let Some(pending) = self.pending.get(question)

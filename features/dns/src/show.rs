@@ -42,7 +42,7 @@ pub fn data(record: &Record) -> String {
     }
 }
 
-/// What an answer says, on one line.
+/// Data of an answer's records, on one line.
 fn brief(answer: &Answer) -> String {
     if answer.rcode() == Rcode::NAME_ERROR {
         return "no such name".into();

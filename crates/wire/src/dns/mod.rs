@@ -155,7 +155,7 @@ impl core::fmt::Display for RecordType {
     }
 }
 
-/// What is asked: records of a type that a name has.
+/// A question: for the records of a type that a name has.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Question {
     /// The name.

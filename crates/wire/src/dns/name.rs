@@ -48,7 +48,8 @@ impl Name {
         Self(vec![0])
     }
 
-    /// The name under which the name of an address's host is looked up (RFC 1035 3.5, RFC 3596 2.5).
+    /// The name under which the name of an address's host is looked up (RFC 1035 3.5, RFC 3596
+    /// 2.5).
     pub fn reverse(address: IpAddr) -> Self {
         let mut labels = Vec::new();
         let mut put = |label: &[u8]| {
@@ -90,9 +91,9 @@ impl Name {
         })
     }
 
-    /// Reads the name at an offset of a message, and returns it with the offset behind it. A pointer
-    /// leads to an earlier offset than that of the labels it ends (RFC 1035 4.1.4), so that no
-    /// pointers form a loop.
+    /// Reads the name at an offset of a message, and returns it with the offset behind it. A
+    /// pointer leads to an earlier offset than that of the labels it ends (RFC 1035 4.1.4), so that
+    /// no pointers form a loop.
     ///
     /// # Errors
     /// A name that isn't whole, is too long, or has labels of another kind.
