@@ -241,7 +241,10 @@ fn the_way_to_the_other_end_is_followed() {
     assert_eq!(why(&mut rig), ends("resolved, but 10.0.1.9 on p1 doesn't answer (bfd)"));
     // Who is affected by a change of p1's link, for the log.
     let affected = rig.bench.world.get::<RouteTables>().dependents(rig.ports[1]).to_string();
-    assert!(affected.contains(" and 1 tunnel or the like, by next hop 10.0.1.9"), "{affected}");
+    assert!(
+        affected.contains("routes and 1 tunnel or the like, by next hops 10.0.1.2, 10.0.1.9"),
+        "{affected}"
+    );
     rig.cli("set interface state p1 down");
     assert_eq!(why(&mut rig), ends("unresolved (p1: down)"));
     let json = rig.cli("show ipip tunnel -j");
