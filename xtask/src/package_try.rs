@@ -12,7 +12,8 @@ use crate::sh::{self, Res};
 /// Version of the package from which is upgraded.
 const OLD: &str = "0.0.1";
 
-/// Makes the root and runs [`INSIDE`] in it; `$1` is a folder for it, `$2` the one with the packages.
+/// Makes the root and runs [`INSIDE`] in it; `$1` is a folder for it, `$2` the one with the
+/// packages.
 const OUTSIDE: &str = r#"
 set -eu
 mount -t tmpfs tmpfs "$1"
@@ -28,8 +29,8 @@ ip link set lo up
 chroot "$1/root" /bin/sh /packages/inside
 "#;
 
-/// What an administrator does, with a check behind each step. A stub stands for systemctl, and writes
-/// down what it is asked for.
+/// Steps of an administrator, with a check behind each. A stub stands for systemctl, and writes
+/// down each of its calls.
 const INSIDE: &str = r##"
 set -eu
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive

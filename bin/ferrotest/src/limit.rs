@@ -11,7 +11,6 @@ use crate::engine::Plan as TrialPlan;
 use crate::modes::{Measuring, RunClock, Settings, Stop};
 use crate::port::interface;
 use crate::progress::Progress;
-use crate::run::Plan;
 
 /// Seconds of a trial of the tester itself at most.
 const DURATION: f64 = 0.3;
@@ -26,32 +25,37 @@ const LATENCY: f64 = 0.5;
 pub struct Limits {
     /// Made when it is first needed.
     cable: Option<Bench>,
+    /// Kind of the ports; None if the tester isn't to be measured.
+    ports: Option<interface::Kind>,
+    settings: Settings,
     stop: Arc<AtomicBool>,
 }
 
 impl Limits {
-    /// None is measured yet.
-    pub fn new(stop: Arc<AtomicBool>) -> Self {
-        Self { cable: None, stop }
+    /// The tester over ports of a kind, if it is to be measured, with the settings of a run.
+    pub fn new(ports: Option<interface::Kind>, settings: &Settings, stop: Arc<AtomicBool>) -> Self {
+        let duration = settings.duration.min(DURATION);
+        let settings = Settings { duration, width: WIDTH, ..settings.clone() };
+        Self { cable: None, ports, settings, stop }
     }
 
-    /// Measures the tester itself over the kind of ports of a bench; adds the sample to the results,
-    /// and returns its rate. None if that can't be known: over taps, which can't be connected to
-    /// each other; between rings, where the tester is the device; or if it isn't wanted.
+    /// Measures the tester itself over the kind of ports of a bench; adds the sample to the
+    /// results, and returns its rate. None if that can't be known: over taps, which can't be
+    /// connected to each other; between rings, where the tester is the device; or if it isn't
+    /// wanted.
     ///
     /// # Errors
     /// The ports can't be made, or the tester can't measure itself.
     pub fn sample(
         &mut self,
-        plan: &Plan,
         bench: &Bench,
         traffic: &Traffic,
         results: &mut Results,
         (clock, progress): (&RunClock, &mut Progress),
     ) -> Result<Option<f64>, String> {
-        if !plan.selftest || self.stop.load(Ordering::Relaxed) {
+        let Some(ports) = self.ports.filter(|_| !self.stop.load(Ordering::Relaxed)) else {
             return Ok(None);
-        }
+        };
         if bench.is_simulated() {
             // In simulated time the tester sends what the link carries.
             let test = SelfTest {
@@ -65,19 +69,14 @@ impl Limits {
             results.selftests.push(test);
             return Ok(Some(rate));
         }
-        if plan.ports == interface::Kind::Tap || bench.port() != plan.ports.name() {
+        if ports == interface::Kind::Tap || bench.port() != ports.name() {
             return Ok(None);
         }
         let cable = match &mut self.cable {
             Some(cable) => cable,
-            none => none.insert(Bench::cable(plan.ports, self.stop.clone())?),
+            none => none.insert(Bench::cable(ports, self.stop.clone())?),
         };
-        let settings = Settings {
-            duration: plan.settings.duration.min(DURATION),
-            width: WIDTH,
-            ..plan.settings.clone()
-        };
-        let Some(found) = selftest(cable, traffic, &settings, (clock, progress))?.0 else {
+        let Some(found) = selftest(cable, traffic, &self.settings, (clock, progress))?.0 else {
             return Ok(None);
         };
         let rate = found.rate;

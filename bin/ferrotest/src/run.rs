@@ -121,7 +121,8 @@ fn go_on(
             .map(|spec| Bench::up(spec.clone(), *workers, plan.ports, stop.clone()))
             .collect::<Result<Vec<_>, _>>()?;
         environment(plan, *workers, &mut results, &benches);
-        let mut limits = Limits::new(stop.clone());
+        let mut limits =
+            Limits::new(plan.selftest.then_some(plan.ports), &plan.settings, stop.clone());
         for point in groups.iter().filter(|point| point.workers == *workers) {
             let mut tools = Tools {
                 clock: &clock,
@@ -297,7 +298,7 @@ fn blank(plan: &Plan, point: Point<'_>, bench: &Bench) -> Measurement {
     measurement
 }
 
-/// What the measurements of a run share.
+/// Tools that the measurements of a run share.
 struct Tools<'r> {
     clock: &'r RunClock,
     limits: &'r mut Limits,
@@ -340,7 +341,7 @@ fn group(
             }
             let limit = match before {
                 Some(before) => before,
-                None => limits.sample(plan, bench, traffic, results, (*clock, progress))?,
+                None => limits.sample(bench, traffic, results, (*clock, progress))?,
             };
             let measurement = &mut results.measurements[at[device]];
             measurement.outcome = Outcome::Interrupted;
@@ -373,7 +374,7 @@ fn group(
                     failed[device] = Some(reason);
                 }
             }
-            let after = limits.sample(plan, bench, traffic, results, (*clock, progress))?;
+            let after = limits.sample(bench, traffic, results, (*clock, progress))?;
             before = Some(after);
             if let Some(limit) = limit::around(limit, after) {
                 results.measurements[at[device]].judge_limit(repeat as u32, limit);

@@ -306,7 +306,7 @@ fn what_makes_figures_doubtful_stands_first() {
     let report = measure::report::markdown(&results, &[]).unwrap();
     let note = report.lines().nth(2).unwrap();
     assert!(note.starts_with("> **Note:** Most trials were not valid"), "{note}");
-    // What a paper needs, in the report.
+    // The report has the facts that a paper needs.
     for part in
         ["64 bytes with FCS", "RFC 4814", "Wait for late frames", "Loss tolerance", "198.18.0.2"]
     {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Texts of notes that several commands give ([`cli::Matches::note`]).
 
-use crate::{Addresses, AdjIndex, Fib, Interfaces, Net, PathKind, TableIndex};
+use crate::{Addresses, AdjIndex, Fib, Interfaces, Net, Path, PathKind, TableIndex};
+use cli::Matches;
 use graph::{SwIfIndex, World};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6};
@@ -30,6 +31,19 @@ pub fn own_next_hop(
     };
     let name = world.get::<Interfaces>().name(owner?);
     Some(format!("the next hop {nexthop} is this router's own address, of {name}"))
+}
+
+/// Notes on next hops of paths that are addresses of this router.
+pub fn own_next_hops(world: &World, m: &Matches, paths: &[Path]) {
+    for path in paths {
+        m.note(|| match path.kind {
+            PathKind::Neighbor { sw_if, nexthop } => {
+                own_next_hop(world, nexthop, Some(sw_if), TableIndex::DEFAULT)
+            }
+            PathKind::Recursive { table, nexthop } => own_next_hop(world, nexthop, None, table),
+            _ => None,
+        });
+    }
 }
 
 /// Note on a tunnel's source that is no address of this router in a table, by its id; none if it

@@ -41,7 +41,7 @@ fn policy(w: &World, m: &Matches) -> Result<()> {
         let paths = if paths.is_empty() { all() } else { paths };
         policies.remove(w, id, &paths).map_err(|e| e.at(m.span("id")))?;
     } else {
-        paths::note_own(w, m, &paths);
+        net::notes::own_next_hops(w, m, &paths);
         let link = if v6 { Link::IP6 } else { Link::IP4 };
         policies.add(w, id, acl, (link, paths)).map_err(|e| e.at(m.span("acl")))?;
     }

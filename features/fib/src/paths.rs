@@ -6,7 +6,7 @@ pub use crate::cli::route::path as read;
 pub use crate::config::{Ids, via as words};
 use cli::{Matches, Result};
 use graph::World;
-use net::{Path, PathKind, TableIndex};
+use net::{Path, TableIndex};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
@@ -29,21 +29,6 @@ pub fn read_all(w: &World, m: &Matches, v6: bool) -> Result<Vec<Path>> {
         false => read::<Ip4>(w, &path, TableIndex::DEFAULT),
     };
     m.groups("via").map(one).collect()
-}
-
-/// Notes on next hops that are addresses of this router.
-pub fn note_own(w: &World, m: &Matches, paths: &[Path]) {
-    for path in paths {
-        m.note(|| match path.kind {
-            PathKind::Neighbor { sw_if, nexthop } => {
-                net::notes::own_next_hop(w, nexthop, Some(sw_if), TableIndex::DEFAULT)
-            }
-            PathKind::Recursive { table, nexthop } => {
-                net::notes::own_next_hop(w, nexthop, None, table)
-            }
-            _ => None,
-        });
-    }
 }
 
 /// The usage of a path in a command; [`read`] takes what stands there.

@@ -26,7 +26,7 @@ fn name(world: &World, sw_if: SwIfIndex) -> String {
     world.get::<Interfaces>().name(sw_if)
 }
 
-/// Who is affected by a change of a link.
+/// Routes and tunnels that a change of a link affects.
 fn affected(world: &World, event: IfEvent) -> String {
     let IfEvent::Link(sw_if, up) = event else { return String::new() };
     let dependents = world.get::<RouteTables>().dependents(sw_if).to_string();

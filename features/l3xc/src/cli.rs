@@ -31,7 +31,7 @@ fn set<F: Ip>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<()> {
     }
     let read = |path: Matches| paths::read::<F>(w, &path, TableIndex::DEFAULT);
     let paths = m.groups("via").map(read).collect::<Result<Vec<_>>>()?;
-    paths::note_own(w, m, &paths);
+    net::notes::own_next_hops(w, m, &paths);
     all.update(w, sw_if, paths)
 }
 

@@ -26,7 +26,8 @@ pub use scale::Scale;
 ///
 /// A first look at one device takes about two minutes, a comparison of two devices five (64 bytes,
 /// IPv4, profile quick); each further size or family takes as long again. The profile rfc2544 takes
-/// about seven hours for one device, mode and size. Each run says how long it takes before it starts.
+/// about seven hours for one device, mode and size. Each run says how long it takes before it
+/// starts.
 ///
 /// Files of another run are not overwritten without --force.
 ///

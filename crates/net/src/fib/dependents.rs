@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who depends on an interface, for the log of its link.
+//! Dependents of an interface, for the log of its link.
 
 use super::list::ListId;
 use super::{PathKind, RouteTables};
@@ -28,7 +28,7 @@ pub struct Dependents {
 }
 
 impl RouteTables {
-    /// Counts who depends on an interface.
+    /// Counts the dependents of an interface.
     pub fn dependents(&self, sw_if: SwIfIndex) -> Dependents {
         let inner = self.inner();
         let mut found = Dependents::default();

@@ -35,7 +35,7 @@ fn redirect(w: &World, m: &Matches) -> Result<()> {
     }
     let v6 = paths::are_v6(m);
     let paths = paths::read_all(w, m, v6)?;
-    paths::note_own(w, m, &paths);
+    net::notes::own_next_hops(w, m, &paths);
     let opaque = m.opt("opaque")?.unwrap_or(u32::MAX);
     let redirect = Redirect { opaque, is_punt: m.flag("punt"), v6, matched, paths };
     redirects.set(w, table, redirect).map_err(|e| e.at(m.span("table")))?;

@@ -215,7 +215,7 @@ impl<F: Net> Line<F> {
     fn run(self, w: &World, m: &Matches) -> Result<Output, Error> {
         let fib = w.get::<Fib<F>>();
         if self.add {
-            crate::paths::note_own(w, m, &self.paths);
+            net::notes::own_next_hops(w, m, &self.paths);
         }
         if self.count > load::AT_ONCE {
             return Ok(load::many(self));

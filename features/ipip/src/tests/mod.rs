@@ -239,7 +239,7 @@ fn the_way_to_the_other_end_is_followed() {
     let hop = NextHop { sw_if: rig.ports[1], ip: "10.0.1.9".parse().unwrap() };
     rig.bench.world.get::<NextHops>().set(&rig.bench.world, &[hop], "bfd", false);
     assert_eq!(why(&mut rig), ends("resolved, but 10.0.1.9 on p1 doesn't answer (bfd)"));
-    // Who is affected by a change of p1's link, for the log.
+    // The log of p1's link says that the tunnel is affected.
     let affected = rig.bench.world.get::<RouteTables>().dependents(rig.ports[1]).to_string();
     assert!(
         affected.contains("routes and 1 tunnel or the like, by next hops 10.0.1.2, 10.0.1.9"),
