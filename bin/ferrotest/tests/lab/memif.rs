@@ -49,6 +49,6 @@ fn the_tester_is_measured_over_memif() {
     let words = "selftest --port memif --max-rate 2000 --duration 200ms --repeats 1 --width 0.5";
     let output = tester(dir.path(), &format!("{words} --csv all.csv --quiet"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{output:?}");
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{output:?}");
     assert!(text.contains("tester itself over memif ports"), "{text}");
 }
