@@ -26,7 +26,8 @@ pub fn run(input: &[u8]) {
         let bench = bench.get_or_insert_with(|| Bench::new(daemon::plugins::ALL));
         let world = bench.world.clone();
         let fib = world.get::<Fib<Ip4>>();
-        let all = || (fib.list_tables().len(), fib.count(Source::Default), fib.count(Source::Special));
+        let all =
+            || (fib.list_tables().len(), fib.count(Source::Default), fib.count(Source::Special));
         let before = all();
         let mut stream = fpm::Stream::new(&world, BTreeMap::new());
         for piece in bytes.chunks(usize::from(*first).max(1)) {

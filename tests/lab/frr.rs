@@ -16,6 +16,11 @@ use crate::star::{Spoke, Star};
 /// Routes come by FPM alone: the kernel's, which zebra sets too, aren't read.
 const STARTUP: &str = "plugins { plugin linux_nl_plugin.so { disable } }";
 
+/// The page for operators, whose lines are used here.
+const PAGE: &str = include_str!("../../docs/frr.md");
+const MODULE: &str = "-M dplane_fpm_nl";
+const ADDRESS: &str = "fpm address 127.0.0.1 port 2620";
+
 /// A router between two hosts, mirrored in the namespace `control`, which listens for FPM there.
 fn mirrored(lab: &Lab) -> (Star, Netns) {
     let star = Star::configured(lab, STARTUP, &[("left", 1, 0), ("right", 2, 0)]);
@@ -102,7 +107,7 @@ impl Frr {
     }
 
     fn zebra(&self) -> Background {
-        let zebra = self.start("zebra", "-M dplane_fpm_nl");
+        let zebra = self.start("zebra", MODULE);
         eventually("zebra's socket", || self.dir.join("zserv.api").exists().then_some(()));
         zebra
     }
@@ -117,7 +122,7 @@ impl Drop for Frr {
 fn config(right: &Spoke, statics: &str) -> String {
     let [right4, right6] = right.addresses();
     format!(
-        "fpm address 127.0.0.1 port 2620\n\
+        "{ADDRESS}\n\
          {statics}\
          router bgp 65001\n bgp router-id 10.0.2.1\n no bgp ebgp-requires-policy\n \
          no bgp network import-check\n \
@@ -171,6 +176,9 @@ fn bird(star: &Star, right: &Spoke) -> Background {
 fn frr_is_the_routers_control_plane_by_fpm() {
     let programs = ["root", "ping", "bird", "/usr/lib/frr/zebra", "/dev/net/tun"];
     let Some(lab) = require(&programs) else { return };
+    for line in [STARTUP, MODULE, ADDRESS, "fpm enable netns "] {
+        assert!(PAGE.contains(line), "docs/frr.md has another line than `{line}'");
+    }
     let (star, control) = mirrored(&lab);
     let [left, right] = hosts(&star);
     for address in ["192.0.2.1/32", "198.18.0.1/32", "203.0.113.1/32", "2001:db8:ffff::1/128"] {
@@ -183,8 +191,7 @@ fn frr_is_the_routers_control_plane_by_fpm() {
          ip route 198.51.100.0/24 {left4}\nip route 198.51.100.0/24 {right4}\n"
     );
     let frr = Frr::new(control, star.router.dir(), &config(right, &statics));
-    let [zebra, staticd, bgpd] =
-        [frr.zebra(), frr.start("staticd", ""), frr.start("bgpd", "")];
+    let [zebra, staticd, bgpd] = [frr.zebra(), frr.start("staticd", ""), frr.start("bgpd", "")];
     let peer = bird(&star, right);
 
     // Static routes: several next hops, none. BGP of both protocols, and an IPv4 network whose next
@@ -231,7 +238,10 @@ fn frr_is_the_routers_control_plane_by_fpm() {
         let shown = fpm(&star);
         (shown["peer"].is_null() && shown["stale"].as_u64() > Some(0)).then_some(shown)
     });
-    assert_eq!(lost["stale"].as_u64(), lost["ip4_routes"].as_u64().zip(lost["ip6_routes"].as_u64()).map(|(a, b)| a + b));
+    assert_eq!(
+        lost["stale"].as_u64(),
+        lost["ip4_routes"].as_u64().zip(lost["ip6_routes"].as_u64()).map(|(a, b)| a + b)
+    );
     for address in ["203.0.113.1", "192.0.2.1", "2001:db8:ffff::1"] {
         left.host.pings("-c3 -i0.05", address);
     }
@@ -240,8 +250,7 @@ fn frr_is_the_routers_control_plane_by_fpm() {
     let _ = std::fs::remove_file(frr.dir.join("zserv.api"));
     // One route isn't in the new configuration.
     frr.configure(&config(right, &statics.replace("ip route 203.0.113.128/25 blackhole\n", "")));
-    let [zebra, staticd, bgpd] =
-        [frr.zebra(), frr.start("staticd", ""), frr.start("bgpd", "")];
+    let [zebra, staticd, bgpd] = [frr.zebra(), frr.start("staticd", ""), frr.start("bgpd", "")];
     eventually("a new zebra", || fpm(&star)["peer"].is_string().then_some(()));
     assert!(route(&star, "192.0.2.0/24").contains("fpm"));
     eventually("the rest is swept", || {

@@ -483,12 +483,12 @@ mod tests {
     #[suite::test]
     fn next_hop_objects() {
         let id = |id: u32| attribute(NHA_ID, &id.to_ne_bytes());
-        let object = |family, attributes: &[Vec<u8>]| {
-            match parsed(&nexthop_message(family, NEWNEXTHOP, attributes)) {
-                Ok(Some(Change::NextHop(object))) => Some((object.id, object.target)),
-                Ok(None) => None,
-                other => panic!("{other:?}"),
-            }
+        let object = |family, attributes: &[Vec<u8>]| match parsed(&nexthop_message(
+            family, NEWNEXTHOP, attributes,
+        )) {
+            Ok(Some(Change::NextHop(object))) => Some((object.id, object.target)),
+            Ok(None) => None,
+            other => panic!("{other:?}"),
         };
         let gateway = attribute(NHA_GATEWAY, &[10, 0, 0, 2]);
         let hop = Hop {

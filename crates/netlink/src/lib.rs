@@ -39,8 +39,8 @@ pub use changes::{
 pub use ethtool::{Channels, Ethtool};
 pub use follow::{Dump, DumpOf, Follower, ReadState};
 pub use link::{Link, OperState};
+pub use message::{Message, split};
 pub use monitor::{LinkEvent, Monitor};
 pub use namespace::Namespace;
-pub use message::{Message, split};
 pub use route::{Address, DefaultRoute};
 pub use rtnl::{Rtnl, VlanLink};

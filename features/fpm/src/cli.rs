@@ -50,10 +50,8 @@ fn seconds(n: u64) -> u64 {
 
 fn show(w: &World, _: &Matches) -> Result<Output> {
     let report = w.get::<Fpm>().report(w);
-    let mut text: String = lines(&report)
-        .into_iter()
-        .map(|(name, value)| format!("{name:<26}{value}\n"))
-        .collect();
+    let mut text: String =
+        lines(&report).into_iter().map(|(name, value)| format!("{name:<26}{value}\n")).collect();
     let refused = |why| report.counts.refused.get(&why).copied().unwrap_or_default();
     for why in Refused::ALL {
         text += &format!("{:<26}{}\n", why.text(), refused(why));

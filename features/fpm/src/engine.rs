@@ -5,7 +5,7 @@ use crate::frame;
 use crate::links::Links;
 use crate::objects::Objects;
 use crate::refused::Refused;
-use crate::routes::{Routes, With};
+use crate::routes::{Routes, With, named};
 use crate::walk::{After, Sweep, Walk};
 use graph::World;
 use net::fib::{RouteIndex, SourceCount};
@@ -159,7 +159,7 @@ impl Engine {
         let has_room = self.total < self.most;
         let (at, len) = (self.originals.len() as u32, bytes.len() as u32);
         let with = With {
-            object: route.nexthop_object.unwrap_or_default(),
+            object: named(route).unwrap_or_default(),
             answer: if self.answers { (at, len) } else { (0, 0) },
         };
         let Self { objects, links, source, ip4, ip6, .. } = self;
@@ -192,7 +192,8 @@ impl Engine {
     /// Sets some of the routes anew whose objects have changed. Returns true if there are more.
     pub fn go_on(&mut self, world: &World, n: usize, out: &mut Vec<u8>) -> bool {
         if self.walk.is_none() && self.objects.have_changed() {
-            let tables = [self.ip4.tables.tables::<Ip4>(world), self.ip6.tables.tables::<Ip6>(world)];
+            let tables =
+                [self.ip4.tables.tables::<Ip4>(world), self.ip6.tables.tables::<Ip6>(world)];
             self.walk = Some(Walk::over(self.objects.take_changed(), tables));
         }
         let Some(mut walk) = self.walk.take() else { return false };
@@ -206,12 +207,14 @@ impl Engine {
             match is_v6 {
                 false => {
                     let after = after.ip4;
-                    let last = ip4.set_anew(world, (table, after, n), *source, wants, of, &mut ip6.tables);
+                    let last =
+                        ip4.set_anew(world, (table, after, n), *source, wants, of, &mut ip6.tables);
                     After { ip4: last, ip6: None }
                 }
                 true => {
                     let after = after.ip6;
-                    let last = ip6.set_anew(world, (table, after, n), *source, wants, of, &mut ip4.tables);
+                    let last =
+                        ip6.set_anew(world, (table, after, n), *source, wants, of, &mut ip4.tables);
                     After { ip4: None, ip6: last }
                 }
             }
@@ -243,7 +246,10 @@ impl Engine {
 
     /// The sweep of what is stale.
     pub fn sweep(&self, world: &World) -> Sweep {
-        Sweep::over(HashSet::new(), [self.ip4.tables.tables::<Ip4>(world), self.ip6.tables.tables::<Ip6>(world)])
+        Sweep::over(
+            HashSet::new(),
+            [self.ip4.tables.tables::<Ip4>(world), self.ip6.tables.tables::<Ip6>(world)],
+        )
     }
 
     /// Goes on with a sweep, with at most `n` prefixes. Returns true if there are more.
@@ -251,8 +257,14 @@ impl Engine {
         sweep.step(n, |is_v6, table, after, n, _| {
             // A table that an operator has deleted has nothing left.
             match is_v6 {
-                false => After { ip4: self.ip4.sweep(world, table, self.source, after.ip4, n), ip6: None },
-                true => After { ip4: None, ip6: self.ip6.sweep(world, table, self.source, after.ip6, n) },
+                false => After {
+                    ip4: self.ip4.sweep(world, table, self.source, after.ip4, n),
+                    ip6: None,
+                },
+                true => After {
+                    ip4: None,
+                    ip6: self.ip6.sweep(world, table, self.source, after.ip6, n),
+                },
             }
         })
     }

@@ -46,8 +46,8 @@ mod tests;
 mod walk;
 
 use graph::{Plugin, StateDef};
-pub use stream::Stream;
 use startup::StartupDef;
+pub use stream::Stream;
 
 /// Routes by FPM.
 pub static PLUGIN: Plugin = Plugin {

@@ -208,7 +208,8 @@ impl Fpm {
 
 impl Inner {
     fn connections(&self) -> Connections {
-        let (a, b) = (self.before, self.server.as_ref().map_or(Connections::default(), |s| s.counts));
+        let (a, b) =
+            (self.before, self.server.as_ref().map_or(Connections::default(), |s| s.counts));
         Connections {
             accepted: a.accepted + b.accepted,
             refused: a.refused + b.refused,
@@ -415,8 +416,8 @@ impl Process for FpmProcess {
             return Sleep::Until(world.clock.now());
         }
         let now = world.clock.now();
-        let is_waiting = inner.failure.is_some()
-            || inner.server.as_ref().is_some_and(|server| server.is_paused);
+        let is_waiting =
+            inner.failure.is_some() || inner.server.as_ref().is_some_and(|server| server.is_paused);
         let again = is_waiting.then_some(now + SECOND);
         match again.into_iter().chain(inner.sweep_at(world)).min() {
             Some(at) => Sleep::Until(at),

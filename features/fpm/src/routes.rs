@@ -39,13 +39,17 @@ impl<F: Net> Default for Routes<F> {
     }
 }
 
+/// The object that a route leads by: one that has next hops of its own doesn't need it.
+pub fn named(route: &KernelRoute) -> Option<u32> {
+    let leads = route.hops.is_empty() && route.kind == RouteKind::Unicast;
+    route.nexthop_object.filter(|_| leads)
+}
+
 /// The kind and the next hops that a route has, or that the object has that it names.
 fn hops(route: &KernelRoute, objects: &Objects) -> Option<(RouteKind, Vec<Hop>)> {
-    match route.nexthop_object {
-        Some(id) if route.hops.is_empty() && route.kind == RouteKind::Unicast => {
-            objects.resolve(id)
-        }
-        _ => Some((route.kind, route.hops.clone())),
+    match named(route) {
+        Some(id) => objects.resolve(id),
+        None => Some((route.kind, route.hops.clone())),
     }
 }
 
@@ -134,9 +138,9 @@ impl<F: Net> Routes<F> {
         });
         for (prefix, object) in found {
             let other = &mut |id| other_table::<F>(world, id, source, others);
-            let paths = objects.resolve(object).and_then(|(kind, hops)| {
-                paths::<F>((kind, &hops), (table, id), links, other).ok()
-            });
+            let paths = objects
+                .resolve(object)
+                .and_then(|(kind, hops)| paths::<F>((kind, &hops), (table, id), links, other).ok());
             // As in the kernel, a route goes with its object.
             let with = With { object, answer: (0, 0) };
             self.batch.push(table, prefix, &paths.unwrap_or_default(), with);
@@ -206,7 +210,8 @@ fn paths<F: Net>(
             return Some(target_on(sw_if, hop, F::IS_V6));
         }
         // A link-local address means nothing without its link.
-        let is_link_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        let is_link_local =
+            |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
         let nexthop = hop.gateway.filter(|gateway| !is_link_local(gateway))?;
         let table = if nexthop.is_ipv6() == F::IS_V6 { table } else { other(id)? };
         Some(PathKind::Recursive { table, nexthop })

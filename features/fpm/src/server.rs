@@ -141,8 +141,7 @@ impl Server {
             let connection = Connection { since: world.clock.now(), ..connection };
             self.counts.accepted += 1;
             self.is_blocked = false;
-            self.active =
-                Some(Active { connection, frames: Frames::default(), out: Vec::new() });
+            self.active = Some(Active { connection, frames: Frames::default(), out: Vec::new() });
             return;
         }
     }

@@ -87,14 +87,12 @@ impl Settings {
     pub fn of_words(m: &Matches) -> Result<Self> {
         let usual = Self::default();
         let listen = match (m.has("address"), m.has("path")) {
-            (true, _) => {
-                Listen::Tcp(address(m.str("address")).map_err(|why| {
-                    Error::parse(why).at(m.span("address"))
-                })?)
-            }
-            (_, true) => Listen::Unix(socket(m.str("path")).map_err(|why| {
-                Error::parse(why).at(m.span("path"))
-            })?),
+            (true, _) => Listen::Tcp(
+                address(m.str("address")).map_err(|why| Error::parse(why).at(m.span("address")))?,
+            ),
+            (_, true) => Listen::Unix(
+                socket(m.str("path")).map_err(|why| Error::parse(why).at(m.span("path")))?,
+            ),
             _ => usual.listen,
         };
         Ok(Self {
@@ -157,5 +155,7 @@ pub fn socket(text: &str) -> std::result::Result<PathBuf, String> {
 pub fn address(text: &str) -> std::result::Result<SocketAddr, String> {
     let alone = || text.parse().ok().map(|ip| SocketAddr::new(ip, PORT));
     let found = text.parse().ok().or_else(alone);
-    found.ok_or_else(|| format!("expected an address and a port such as 127.0.0.1:2620, not `{text}'"))
+    found.ok_or_else(|| {
+        format!("expected an address and a port such as 127.0.0.1:2620, not `{text}'")
+    })
 }

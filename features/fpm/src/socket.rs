@@ -5,8 +5,8 @@ use crate::frame::Frames;
 use crate::settings::{Listen, Settings};
 use netlink::Namespace;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::net::{connect, sockopt, socket_with};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{connect, socket_with, sockopt};
 use std::fs::Permissions;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -30,14 +30,19 @@ pub struct SocketFile {
 
 impl SocketFile {
     fn of(path: &Path) -> io::Result<Self> {
-        let metadata = path.symlink_metadata()?;
-        Ok(Self { path: path.to_path_buf(), id: (metadata.dev(), metadata.ino()) })
+        Ok(Self { path: path.to_path_buf(), id: id_of(path)? })
     }
+}
+
+/// Device and inode of a file.
+fn id_of(path: &Path) -> io::Result<(u64, u64)> {
+    let metadata = path.symlink_metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if Self::of(&self.path).is_ok_and(|now| now.id == self.id) {
+        if id_of(&self.path).is_ok_and(|id| id == self.id) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -67,7 +72,9 @@ impl Listener {
     /// The address: with the port that the system has chosen, if the settings have none.
     pub fn address(&self) -> String {
         match self {
-            Self::Tcp(listener) => listener.local_addr().map_or_else(|e| e.to_string(), |a| a.to_string()),
+            Self::Tcp(listener) => {
+                listener.local_addr().map_or_else(|e| e.to_string(), |a| a.to_string())
+            }
             Self::Unix(_, file) => file.path.display().to_string(),
         }
     }

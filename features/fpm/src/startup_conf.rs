@@ -37,11 +37,15 @@ impl startup::Startup for Startup {
                 "address and port of the listener, 127.0.0.1:2620 unless set",
             )
             .check(|c: &Self| c.listen.as_deref().map_or(Ok(()), |text| address(text).map(drop))),
-            Word::new("socket", |c: &mut Self| &mut c.socket, "path of a Unix socket to listen at instead")
-                .check(|c: &Self| {
-                    let path = c.socket.as_ref().map(|path| path.0.to_string_lossy());
-                    path.map_or(Ok(()), |path| socket(path.as_ref()).map(drop))
-                }),
+            Word::new(
+                "socket",
+                |c: &mut Self| &mut c.socket,
+                "path of a Unix socket to listen at instead",
+            )
+            .check(|c: &Self| {
+                let path = c.socket.as_ref().map(|path| path.0.to_string_lossy());
+                path.map_or(Ok(()), |path| socket(path.as_ref()).map(drop))
+            }),
             Word::new("netns", |c| &mut c.namespace, "network namespace of the listener"),
             Word::new(
                 "stale-time",

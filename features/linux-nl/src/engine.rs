@@ -8,8 +8,8 @@ use cli::Result;
 use graph::{SwIfIndex, World};
 use net::mfib::{Change as MfibChange, Group, ItfFlags, Mpath, MpathKind};
 use net::{
-    Addresses, Interfaces, LinkLocals, Mfib, MtuKind, Neighbor, Neighbors, Net, Source,
-    Sources, TableIndex,
+    Addresses, Interfaces, LinkLocals, Mfib, MtuKind, Neighbor, Neighbors, Net, Source, Sources,
+    TableIndex,
 };
 use netlink::{Address, Change, Link, NeighborEntry};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

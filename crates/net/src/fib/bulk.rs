@@ -104,9 +104,7 @@ impl RouteTables {
                         Ok(Some(if is_gone { Changed::Removed(route) } else { Changed::Nothing }))
                     }
                     None if paths.is_empty() => Ok(Some(Changed::Nothing)),
-                    Some(_) => {
-                        inner.put(&cx, &place, source, paths).map(|r| Some(Changed::Set(r)))
-                    }
+                    Some(_) => inner.put(&cx, &place, source, paths).map(|r| Some(Changed::Set(r))),
                     None => inner.prepare(&cx, &mut new, key, source, paths).map(|()| None),
                 }
             };

@@ -52,8 +52,11 @@ enum Op {
 }
 
 fn place() -> impl Strategy<Value = Place> {
-    (any::<bool>(), 0..TABLES.len(), 0..PREFIXES)
-        .prop_map(|(v6, table, prefix)| Place { v6, table, prefix })
+    (any::<bool>(), 0..TABLES.len(), 0..PREFIXES).prop_map(|(v6, table, prefix)| Place {
+        v6,
+        table,
+        prefix,
+    })
 }
 
 fn op() -> impl Strategy<Value = Op> {

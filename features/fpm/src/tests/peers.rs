@@ -107,7 +107,10 @@ fn a_new_peer_keeps_what_it_sets_again() {
     near(&now, 15);
     rig.seconds(16);
     let now = shown(&mut rig);
-    assert_eq!((&now["ip4_routes"], &now["stale"], &now["swept"]), (&6.into(), &0.into(), &4.into()));
+    assert_eq!(
+        (&now["ip4_routes"], &now["stale"], &now["swept"]),
+        (&6.into(), &0.into(), &4.into())
+    );
     assert!(now["peer"].is_string());
     // Disabled: all go, and the listener too.
     rig.cli("fpm disable");

@@ -170,13 +170,17 @@ fn one_bad_change_of_many_is_reported_alone() {
     let world = &bench.world;
     let a = up(&bench, "a");
     let (fib, t) = (world.get::<Fib<Ip4>>(), TableIndex::DEFAULT);
-    let good = |n| Path::new(Kind::Neighbor { sw_if: a, nexthop: Ipv4Addr::new(1, 0, 0, n).into() });
+    let good =
+        |n| Path::new(Kind::Neighbor { sw_if: a, nexthop: Ipv4Addr::new(1, 0, 0, n).into() });
     let bad = Path::new(Kind::Neighbor { sw_if: SwIfIndex(77), nexthop: ip("1.0.0.1").into() });
     let paths = [[good(1)], [bad], [good(2)]];
     let changes = (0u8..).zip(&paths).map(|(n, path)| (prefix(n), &path[..]));
     let mut done = Vec::new();
     fib.change_all(world, t, Source::Api, changes, |prefix, changed| {
-        done.push((prefix, changed.map(|c| matches!(c, Changed::Set(_))).map_err(|error| error.code())));
+        done.push((
+            prefix,
+            changed.map(|c| matches!(c, Changed::Set(_))).map_err(|error| error.code()),
+        ));
     });
     done.sort_by_key(|(prefix, _)| *prefix);
     assert_eq!(done, [(prefix(0), Ok(true)), (prefix(1), Err(-2)), (prefix(2), Ok(true))]);
