@@ -1,48 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of a peer, applied to the tables of routes.
 
-use crate::frame;
 use crate::links::Links;
 use crate::objects::Objects;
 use crate::refused::Refused;
-use crate::routes::{Routes, With, named};
+use crate::routes::{Routes, named};
+use crate::sink::{Counts, Sink, With};
 use crate::walk::{After, Sweep, Walk};
 use graph::World;
-use net::fib::{RouteIndex, SourceCount};
+use net::fib::SourceCount;
 use net::{Fib, Source, Sources};
-use netlink::{Change, KernelRoute, Message, OFFLOAD, ROUTE_FLAGS};
-use std::collections::{BTreeMap, HashSet};
+use netlink::{Change, KernelRoute, Message};
+use std::collections::HashSet;
 use wire::{Ip4, Ip6};
 
 /// The priority of the source: behind the kernel's routes (0x10, 0x11), before the API (0x80).
 const PRIORITY: u8 = 0x12;
 /// Changes of one protocol that are given to the tables at once.
 const AT_ONCE: usize = 8192;
-
-/// Number of messages by kind, and of those that weren't taken over by reason.
-#[derive(Clone, Default, Debug)]
-pub struct Counts {
-    /// Routes that were set.
-    pub routes: u64,
-    /// Routes that were withdrawn.
-    pub withdrawn: u64,
-    /// Next-hop objects that were set or removed.
-    pub objects: u64,
-    pub refused: BTreeMap<Refused, u64>,
-    /// Answers that a route is in force.
-    pub answers: u64,
-}
-
-impl Counts {
-    pub fn refuse(&mut self, why: Refused) {
-        *self.refused.entry(why).or_default() += 1;
-    }
-
-    /// Number of messages.
-    pub fn messages(&self) -> u64 {
-        self.routes + self.withdrawn + self.objects + self.refused.values().sum::<u64>()
-    }
-}
 
 /// The state of what comes from a peer.
 pub struct Engine {
@@ -273,56 +248,5 @@ impl Engine {
     pub fn release(&mut self, world: &World) {
         self.ip4.tables.release::<Ip4>(world, self.source);
         self.ip6.tables.release::<Ip6>(world, self.source);
-    }
-}
-
-/// What becomes of changes, once the tables have them.
-pub(crate) struct Sink<'a> {
-    objects: &'a mut Objects,
-    counts: &'a mut Counts,
-    named: &'a mut Vec<u32>,
-    originals: &'a [u8],
-    out: &'a mut Vec<u8>,
-}
-
-impl Sink<'_> {
-    /// A route is in force with its new paths.
-    pub fn set(&mut self, index: RouteIndex, with: With) {
-        self.name(index.at(), with.object);
-        let (at, len) = (with.answer.0 as usize, with.answer.1 as usize);
-        let Some(original) = self.originals.get(at..at + len).filter(|of| !of.is_empty()) else {
-            return;
-        };
-        self.counts.answers += 1;
-        let from = self.out.len() + frame::HEADER + ROUTE_FLAGS;
-        frame::write(self.out, original);
-        // In the machine's order of bytes, as all of netlink.
-        if let Some(flags) = self.out.get_mut(from..from + 4)
-            && let Ok(of) = <[u8; 4]>::try_from(&*flags)
-        {
-            flags.copy_from_slice(&(u32::from_ne_bytes(of) | OFFLOAD).to_ne_bytes());
-        }
-    }
-
-    /// The source has no paths to the prefix of a route any more.
-    pub fn removed(&mut self, index: RouteIndex) {
-        self.name(index.at(), 0);
-    }
-
-    /// A table doesn't take a change.
-    pub fn refuse(&mut self, why: Refused) {
-        self.counts.refuse(why);
-    }
-
-    /// Notes the object that a route names; 0 is none.
-    fn name(&mut self, index: usize, object: u32) {
-        if index >= self.named.len() {
-            if object == 0 {
-                return;
-            }
-            self.named.resize(index + 1, 0);
-        }
-        let old = std::mem::replace(&mut self.named[index], object);
-        self.objects.moved(old, object);
     }
 }

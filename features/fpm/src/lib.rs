@@ -28,6 +28,7 @@
 //! Tests: frames as FRR 8.4 sends them; a plain model of a peer; hostile peers; mutated messages;
 //! FRR in a namespace (`tests/lab/frr.rs`).
 
+mod address;
 mod cli;
 mod engine;
 mod frame;
@@ -38,6 +39,7 @@ mod refused;
 mod routes;
 mod server;
 mod settings;
+mod sink;
 mod socket;
 mod startup_conf;
 mod stream;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `fpm-process`: connections, and routes that are stale.
 
-use crate::engine::{Counts, Engine};
+use crate::engine::Engine;
 use crate::links;
 use crate::server::{Connections, End, Progress, Server};
 use crate::settings::Settings;
+use crate::sink::Counts;
 use crate::socket::Events;
 use crate::walk::Sweep;
 use cli::{Error, Result};

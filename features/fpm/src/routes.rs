@@ -2,10 +2,10 @@
 //! Routes of one protocol. Unlike the kernel, a peer has one route to a prefix: each message
 //! replaces the one before, whatever its metric.
 
-use crate::engine::Sink;
 use crate::links::Links;
 use crate::objects::Objects;
 use crate::refused::Refused;
+use crate::sink::{Sink, With};
 use graph::World;
 use linux_nl::batch::Batch;
 use linux_nl::convert::{self, TableIds, destination, table_id, target_on};
@@ -17,15 +17,6 @@ use wire::{Ip4, Ip6, Prefix};
 
 /// Number of tables of a protocol at most.
 const MOST_TABLES: usize = 1024;
-
-/// Data that goes with a change until the table has it.
-#[derive(Clone, Copy, Default)]
-pub struct With {
-    /// The object that the route names, or 0.
-    pub object: u32,
-    /// Offset and length of the message in [`Sink`]'s originals; a length of 0: no answer.
-    pub answer: (u32, u32),
-}
 
 /// Routes of one protocol.
 pub struct Routes<F: Net> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Settings of the listener, of startup.conf and of `fpm enable`.
 
+use crate::address::{PORT, address, socket};
 use crate::startup_conf::Startup;
 use cli::{Error, Matches, Result, quote};
 use graph::World;
@@ -8,8 +9,6 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// FRR's port.
-const PORT: u16 = 2620;
 /// Seconds for which routes of a lost peer stay.
 const STALE: u32 = 120;
 /// Seconds without a stale route set again after which the others go.
@@ -134,28 +133,4 @@ impl Settings {
         }
         line
     }
-}
-
-/// The path of a socket.
-///
-/// # Errors
-/// One that depends on the folder that the daemon runs in.
-pub fn socket(text: &str) -> std::result::Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    match path.is_absolute() {
-        true => Ok(path),
-        false => Err(format!("expected a path that begins with `/', not `{text}'")),
-    }
-}
-
-/// An address and a port; FRR's port if there is none.
-///
-/// # Errors
-/// Text that is neither.
-pub fn address(text: &str) -> std::result::Result<SocketAddr, String> {
-    let alone = || text.parse().ok().map(|ip| SocketAddr::new(ip, PORT));
-    let found = text.parse().ok().or_else(alone);
-    found.ok_or_else(|| {
-        format!("expected an address and a port such as 127.0.0.1:2620, not `{text}'")
-    })
 }

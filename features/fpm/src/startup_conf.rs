@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The section `fpm` of startup.conf: if it is there, FPM is enabled.
 
-use crate::settings::{address, socket};
+use crate::address::{address, socket};
 use startup::value::SocketPath;
 use startup::{Section, Word};
 

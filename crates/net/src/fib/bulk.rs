@@ -70,12 +70,12 @@ impl RouteTables {
     }
 
     /// As [`Fib::change_all`](super::Fib::change_all).
-    pub fn change_all<'p>(
+    pub fn change_all(
         &self,
         world: &World,
         table: TableRef,
         source: Source,
-        changes: &mut dyn Iterator<Item = (RouteKey, &'p [Path])>,
+        changes: &mut dyn Iterator<Item = (RouteKey, &[Path])>,
         done: Done<'_>,
     ) {
         let (mut inner, cx) = (self.inner(), Cx::new(self, world));
