@@ -25,7 +25,7 @@ pub struct Engine {
     pub counts: Counts,
     pub links: Links,
     pub objects: Objects,
-    /// Whether routes that are in force are reported to the peer, with [`OFFLOAD`].
+    /// True if routes that are in force are reported to the peer, with [`OFFLOAD`].
     pub answers: bool,
     /// Number of routes at most.
     pub most: usize,
@@ -202,7 +202,7 @@ impl Engine {
     /// The peer is gone: its routes stay in force, as stale ones, and its objects are forgotten,
     /// since another peer numbers its own. Returns true if some weren't stale already.
     pub fn lost(&mut self, world: &World) -> bool {
-        // What it has sent whole counts.
+        // Messages that came whole count.
         self.flush(world, &mut Vec::new());
         (self.objects, self.walk) = (Objects::default(), None);
         self.named = Vec::new();

@@ -8,9 +8,9 @@
 //!                             objects.rs (next hops by number)
 //! ```
 //!
-//! The process reads what has come in slices of the control thread's time. Of several messages about
-//! a prefix the last one counts, and all prefixes are given to the tables at once; there is no
-//! delay.
+//! The process reads what has come in slices of the control thread's time. Of several messages
+//! about a prefix the last one counts, and all prefixes are given to the tables at once; there is
+//! no delay.
 //!
 //! **Memory.** A route is in the table of routes only. Beside it are 4 bytes by its index: the
 //! next-hop object that it names. When an object changes, one walk sets the routes of all objects
@@ -21,9 +21,9 @@
 //! `settle-time`, at the latest `stale-time` after it has come. Without a new peer all go
 //! `stale-time` after the loss. Numbers of next-hop objects are the peer's, so they are forgotten.
 //!
-//! **Peers.** The messages of one connection count, that which came first. A few others wait, unread;
-//! more are closed at once. All buffers are bounded: if a peer doesn't take its answers, its
-//! messages aren't read.
+//! **Peers.** The messages of one connection count, that which came first. A few others wait,
+//! unread; more are closed at once. All buffers are bounded: if a peer doesn't take its answers,
+//! its messages aren't read.
 //!
 //! Tests: frames as FRR 8.4 sends them; a plain model of a peer; hostile peers; mutated messages;
 //! FRR in a namespace (`tests/lab/frr.rs`).

@@ -64,7 +64,7 @@ struct Inner {
     stale: usize,
     sweep: Option<Sweep>,
     swept: u64,
-    /// Those of them that the log has.
+    /// Number of them that the log has.
     reported: u64,
     /// Start of the second that is being counted, and its messages.
     second: (u64, u64),
@@ -241,7 +241,7 @@ impl Inner {
             self.lost = Some(world.clock.now());
         }
         self.refreshed = None;
-        // What was fresh for a sweep isn't any more.
+        // A sweep would take routes along that were fresh when it began.
         self.sweep = None;
     }
 
@@ -253,8 +253,8 @@ impl Inner {
         self.engine.routes(world).iter().map(|of| of.stale).sum()
     }
 
-    /// The time at which stale routes go: some time after the loss, or, with a new peer that has set
-    /// some of them again, once it sets no more.
+    /// The time at which stale routes go: some time after the loss, or, with a new peer that has
+    /// set some of them again, once it sets no more.
     fn sweep_at(&self, world: &World) -> Option<u64> {
         let (settings, lost) = (self.settings.as_ref()?, self.lost?);
         if self.sweep.is_some() || self.stale(world) == 0 {

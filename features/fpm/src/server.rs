@@ -21,13 +21,13 @@ const ANSWERS: usize = 1 << 20;
 /// Numbers of connections.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Connections {
-    /// Those whose messages were read.
+    /// Connections whose messages were read.
     pub accepted: u64,
-    /// Those that were closed at once, since others wait.
+    /// Connections that were closed at once, since others wait.
     pub refused: u64,
-    /// Those that were closed for bytes that are no frames.
+    /// Connections that were closed for bytes that are no frames.
     pub broken: u64,
-    /// Those that couldn't be accepted.
+    /// Connections that couldn't be accepted.
     pub failed: u64,
     /// Frames that were read.
     pub frames: u64,

@@ -45,7 +45,7 @@ pub struct Settings {
     pub settle: u32,
     /// Routes at most.
     pub most: u32,
-    /// Whether routes that are in force are reported to the peer.
+    /// True if routes that are in force are reported to the peer.
     pub answers: bool,
 }
 
@@ -63,7 +63,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Those of startup.conf; `None` without a section `fpm`.
+    /// Reads the settings of startup.conf; `None` without a section `fpm`.
     pub fn of_startup(world: &World) -> Option<Self> {
         let startup = world.startup::<Startup>();
         let usual = Self::default();
@@ -79,7 +79,7 @@ impl Settings {
         })
     }
 
-    /// Those of the command.
+    /// Reads the settings of the command.
     ///
     /// # Errors
     /// A value that can't be read.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What changes leave behind: numbers, the objects that routes name, answers.
+//! Results of changes: numbers, the objects that routes name, answers.
 
 use crate::frame;
 use crate::objects::Objects;
@@ -42,7 +42,7 @@ pub struct With {
     pub answer: (u32, u32),
 }
 
-/// What becomes of changes, once the tables have them.
+/// Takes the results of changes, once the tables have them.
 pub struct Sink<'a> {
     pub objects: &'a mut Objects,
     pub counts: &'a mut Counts,

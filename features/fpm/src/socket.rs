@@ -102,7 +102,7 @@ impl Listener {
     }
 }
 
-/// Listens at a path. The file of a process that is gone is taken over. Owner and group may connect.
+/// Listens at a path, for its owner and group. The file of a process that is gone is taken over.
 fn at_path(path: &Path) -> io::Result<Listener> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {

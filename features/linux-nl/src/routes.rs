@@ -123,7 +123,7 @@ impl<F: Net> Routes<F> {
             return;
         }
         self.leave();
-        // What the table has isn't the latest.
+        // The table's paths aren't the latest.
         if !self.is_replacing && self.pending.contains(&place) {
             self.apply_pending(world);
         }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub struct SourceCount {
     /// All of them, in force or not.
     pub routes: usize,
-    /// Those that it hasn't set again yet since [`Fib::replace_begin`](super::Fib::replace_begin).
+    /// Routes that it hasn't set again yet since [`Fib::replace_begin`](super::Fib::replace_begin).
     pub stale: usize,
 }
 

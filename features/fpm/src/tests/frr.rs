@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What FRR 8.4 sends, one kind of route after the other.
+//! Messages of FRR 8.4, one kind of route after the other.
 
 use super::message::{To, blackhole_object, frame, group_object, hop_object, message, no_object};
 use super::message::{no_route, route};

@@ -47,7 +47,7 @@ enum Op {
     Operator(u8, bool),
     /// The peer is lost; its successor sends some of the routes again.
     Lose,
-    /// What is stale goes.
+    /// Stale routes go.
     Sweep,
 }
 

@@ -184,7 +184,7 @@ fn ten_thousand_connections() {
     let mut held = std::collections::VecDeque::new();
     for n in 0..10_000 {
         let mut peer = connect(at);
-        // What a refused peer writes may fail.
+        // A refused peer's writes may fail.
         let bytes: Vec<u8> = (0..rng.below(64)).map(|_| rng.below(256) as u8).collect();
         let _ = peer.write_all(&bytes);
         held.push_back(peer);
