@@ -20,7 +20,7 @@ pub fn run(input: &[u8]) {
     let Some((first, bytes)) = input.split_first() else { return };
     BENCH.with_borrow_mut(|(bench, served)| {
         *served += 1;
-        if *served % INPUTS == 0 {
+        if served.is_multiple_of(INPUTS) {
             *bench = None;
         }
         let bench = bench.get_or_insert_with(|| Bench::new(daemon::plugins::ALL));
