@@ -22,13 +22,12 @@ pub const COMMANDS: &[Command<World>] = cli::commands! {
 };
 
 /// Commands that set what is kept here, for the tests that save and restore it.
-pub const EXAMPLES: &[Script] = &[
-    Script::here(
-        "routes by FPM at a port that the system chooses",
-        "fpm enable listen 127.0.0.1:0 stale-time 300 settle-time 10 max-routes 100000 offload",
-    ),
-    Script::here("FPM enabled and disabled", "fpm enable listen 127.0.0.1:0\nfpm disable"),
-];
+pub const EXAMPLES: &[Script] = &[Script::here(
+    "routes by FPM at a port that the system chooses",
+    "fpm enable listen 127.0.0.1:0
+     fpm disable
+     fpm enable listen 127.0.0.1:0 stale-time 300 settle-time 10 max-routes 100000 offload",
+)];
 
 /// Writes the line that enables or disables FPM, unless startup.conf says the same.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
