@@ -128,13 +128,12 @@ mod tests {
     }
 
     impl Startup for Door {
-        const SECTIONS: &'static [Section<Self>] =
-            &[Section::<Self>::new(
-                "door",
-                "entrance",
-                &[Word::new("width", |c| &mut c.width, "in feet")],
-            )
-            .present(|c| &mut c.is_there)];
+        const SECTIONS: &'static [Section<Self>] = &[Section::<Self>::new(
+            "door",
+            "entrance",
+            &[Word::new("width", |c| &mut c.width, "in feet")],
+        )
+        .present(|c| &mut c.is_there)];
     }
 
     fn read(values: &mut Values, text: &str) -> Option<Result<Vec<String>, Error>> {

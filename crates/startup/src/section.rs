@@ -223,7 +223,8 @@ impl<C> Section<C> {
             Body::Whole(word) => (true, std::slice::from_ref(word)),
         };
         let words = words.iter().map(|word| word.view(&mut values)).collect();
-        View { name: self.name, help: self.help, whole, words }
+        let is_present = self.present.is_some_and(|present| *present(&mut values));
+        View { name: self.name, help: self.help, whole, is_present, words }
     }
 }
 
@@ -236,6 +237,8 @@ pub struct View {
     pub help: &'static str,
     /// The section is one word itself.
     pub whole: bool,
+    /// The section is there, and means something even if it is empty.
+    pub is_present: bool,
     /// Its words, in the order of their declaration.
     pub words: Vec<WordView>,
 }

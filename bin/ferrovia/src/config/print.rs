@@ -17,7 +17,7 @@ impl fmt::Display for Config {
                 .collect();
             if view.whole {
                 lines.iter().try_for_each(|line| writeln!(f, "{line}"))?;
-            } else if !lines.is_empty() {
+            } else if !lines.is_empty() || view.is_present {
                 writeln!(f, "{} {{", view.name)?;
                 lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
                 writeln!(f, "}}")?;
