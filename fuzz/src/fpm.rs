@@ -2,34 +2,41 @@
 //! Frames of FPM: any bytes end the connection or change routes of the peer alone, within its
 //! limits. The first byte says in how large pieces the others come.
 
-use graph::drive::Bench;
+use net::drive::Rig;
 use net::{Fib, Source};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use wire::Ip4;
 
 /// Pieces in which an instance and its tables serve many inputs before a new one.
 const INPUTS: usize = 256;
+/// The kernel's index of the first of two links, as in the corpus.
+const FIRST: u32 = 3;
 
 thread_local! {
-    static BENCH: RefCell<(Option<Bench>, usize)> = const { RefCell::new((None, 0)) };
+    static RIG: RefCell<(Option<Rig>, usize)> = const { RefCell::new((None, 0)) };
 }
 
 /// One input.
 pub fn run(input: &[u8]) {
     let Some((first, bytes)) = input.split_first() else { return };
-    BENCH.with_borrow_mut(|(bench, served)| {
+    RIG.with_borrow_mut(|(rig, served)| {
         *served += 1;
         if served.is_multiple_of(INPUTS) {
-            *bench = None;
+            *rig = None;
         }
-        let bench = bench.get_or_insert_with(|| Bench::new(daemon::plugins::ALL));
-        let world = bench.world.clone();
+        let rig = rig.get_or_insert_with(|| {
+            let mut rig = Rig::new(daemon::plugins::ALL, 2);
+            rig.networks();
+            rig
+        });
+        let world = rig.world();
         let fib = world.get::<Fib<Ip4>>();
         let all =
             || (fib.list_tables().len(), fib.count(Source::Default), fib.count(Source::Special));
         let before = all();
-        let mut stream = fpm::Stream::new(&world, BTreeMap::new());
+        // With two links, so that next hops are neighbours too, not gateways alone.
+        let links = (FIRST..).zip(rig.ports.iter().copied()).collect();
+        let mut stream = fpm::Stream::new(&world, links);
         for piece in bytes.chunks(usize::from(*first).max(1)) {
             if stream.take(&world, piece).is_none() {
                 break;

@@ -253,6 +253,10 @@ fn frr_is_the_routers_control_plane_by_fpm() {
     let [zebra, staticd, bgpd] = [frr.zebra(), frr.start("staticd", ""), frr.start("bgpd", "")];
     eventually("a new zebra", || fpm(&star)["peer"].is_string().then_some(()));
     assert!(route(&star, "192.0.2.0/24").contains("fpm"));
+    // BIRD waits some seconds before it takes bgpd's connection.
+    eventually("all but one route are set again", || {
+        (fpm(&star)["stale"].as_u64() <= Some(1)).then_some(())
+    });
     eventually("the rest is swept", || {
         let shown = fpm(&star);
         (shown["stale"] == 0 && shown["swept"].as_u64() > Some(0)).then_some(())

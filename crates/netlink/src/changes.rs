@@ -245,7 +245,7 @@ fn neighbor(payload: &[u8], family: i32) -> Result<Option<NeighborEntry>, Decode
     Ok(address.map(|address| NeighborEntry { index, address, mac, state }))
 }
 
-fn nexthop_id(payload: &[u8]) -> Result<Option<u32>, DecodeError> {
+pub(crate) fn nexthop_id(payload: &[u8]) -> Result<Option<u32>, DecodeError> {
     for attribute in NlasIterator::new(payload.get(NHMSG..).ok_or_else(cut)?) {
         let attribute = attribute?;
         if attribute.kind() == NHA_ID {
@@ -288,7 +288,11 @@ fn group(value: &[u8]) -> Result<Vec<(u32, u16)>, DecodeError> {
     if !value.len().is_multiple_of(NEXTHOP_GRP) {
         return Err(cut());
     }
-    let member = |one: &[u8]| Ok((parse_u32(&one[..4])?, u16::from(one[4]) + 1));
+    let member = |one: &[u8]| {
+        // Weights above 255 need the kernel's high byte (Linux 6.12).
+        let weight = u16::from_le_bytes([one[4], one[5]]).saturating_add(1);
+        Ok((parse_u32(&one[..4])?, weight))
+    };
     value.chunks_exact(NEXTHOP_GRP).map(member).collect()
 }
 

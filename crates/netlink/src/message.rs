@@ -5,7 +5,7 @@ use std::io;
 
 use netlink_packet_core::NetlinkBuffer;
 
-use crate::changes::{Change, parse};
+use crate::changes::{Change, NEWNEXTHOP, nexthop_id, parse};
 use crate::socket::{malformed, messages};
 
 /// A message.
@@ -32,6 +32,12 @@ impl Message<'_> {
     /// Attributes that are cut off or of another length than theirs.
     pub fn change(&self) -> io::Result<Option<Change>> {
         parse(&self.buffer).map_err(malformed)
+    }
+
+    /// The id of the next-hop object that the message sets, also if its change can't be read.
+    pub fn nexthop_set(&self) -> Option<u32> {
+        let is_set = self.kind() == NEWNEXTHOP;
+        is_set.then(|| nexthop_id(self.buffer.payload()).ok().flatten())?
     }
 }
 

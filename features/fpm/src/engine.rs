@@ -8,9 +8,10 @@ use crate::routes::{Routes, named};
 use crate::sink::{Counts, Sink, With};
 use crate::walk::{After, Sweep, Walk};
 use graph::World;
+use linux_nl::convert::MOST_HOPS;
 use net::fib::SourceCount;
 use net::{Fib, Source, Sources};
-use netlink::{Change, KernelRoute, Message};
+use netlink::{Change, KernelRoute, Message, NextHopTarget};
 use std::collections::HashSet;
 use wire::{Ip4, Ip6};
 
@@ -18,6 +19,8 @@ use wire::{Ip4, Ip6};
 const PRIORITY: u8 = 0x12;
 /// Changes of one protocol that are given to the tables at once.
 const AT_ONCE: usize = 8192;
+/// Prefixes that a step of a walk looks at, however many paths each may get.
+const AT_LEAST: usize = 64;
 
 /// The state of what comes from a peer.
 pub struct Engine {
@@ -36,10 +39,16 @@ pub struct Engine {
     named: Vec<u32>,
     /// Messages of routes for answers, one behind the other.
     originals: Vec<u8>,
+    /// Next hops of the routes of the present message.
+    hops: usize,
     /// Routes that have to be set anew, since an object has changed.
     walk: Option<Walk>,
+    /// Next hops of the largest object whose routes the walk sets anew.
+    widest: usize,
     /// Number of routes at most that there are.
     total: usize,
+    /// True if there may be fewer: changes since the last count replace routes, or remove some.
+    may_be_fewer: bool,
 }
 
 impl Engine {
@@ -57,8 +66,11 @@ impl Engine {
             ip6: Routes::default(),
             named: Vec::new(),
             originals: Vec::new(),
+            hops: 0,
             walk: None,
+            widest: 1,
             total: 0,
+            may_be_fewer: false,
         }
     }
 
@@ -75,14 +87,21 @@ impl Engine {
     }
 
     /// Takes over a message. It has its effect with [`Self::flush`] at the latest; `out` gets
-    /// answers.
-    pub fn apply(&mut self, world: &World, message: &Message<'_>, out: &mut Vec<u8>) {
+    /// answers. Returns the work that it is: 1, and the next hops of a route.
+    pub fn apply(&mut self, world: &World, message: &Message<'_>, out: &mut Vec<u8>) -> usize {
         if let Err(why) = self.take(world, message, out) {
             self.counts.refuse(why);
+            self.may_be_fewer |= why != Refused::Routes;
+            // The former target of an object isn't what the peer means any more.
+            if let Some(id) = message.nexthop_set() {
+                self.flush_for(world, id, out);
+                self.objects.remove(id);
+            }
         }
         if self.ip4.pending().max(self.ip6.pending()) >= AT_ONCE {
             self.flush(world, out);
         }
+        1 + std::mem::take(&mut self.hops)
     }
 
     fn take(
@@ -100,6 +119,9 @@ impl Engine {
         }
         match message.change().map_err(|_| Refused::Malformed)?.ok_or(Refused::Other)? {
             Change::NextHop(object) => {
+                if matches!(&object.target, NextHopTarget::Group(all) if all.len() > MOST_HOPS) {
+                    return Err(Refused::Hops);
+                }
                 self.counts.objects += 1;
                 self.flush_for(world, object.id, out);
                 self.objects.set(object.id, object.target).then_some(()).ok_or(Refused::Objects)
@@ -110,8 +132,9 @@ impl Engine {
                 self.objects.remove(id);
                 Ok(())
             }
-            Change::Route(route) => self.route(world, &route, message.bytes),
+            Change::Route(route) => self.route(world, &route, message.bytes, out),
             Change::RouteGone(route) => {
+                self.may_be_fewer = true;
                 match route.prefix.is_ipv6() {
                     false => self.ip4.withdraw(world, &route)?,
                     true => self.ip6.withdraw(world, &route)?,
@@ -130,7 +153,17 @@ impl Engine {
         }
     }
 
-    fn route(&mut self, world: &World, route: &KernelRoute, bytes: &[u8]) -> Result<(), Refused> {
+    fn route(
+        &mut self,
+        world: &World,
+        route: &KernelRoute,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refused> {
+        // Only the tables know what replaces a route.
+        if self.total >= self.most && self.may_be_fewer {
+            self.flush(world, out);
+        }
         let has_room = self.total < self.most;
         let (at, len) = (self.originals.len() as u32, bytes.len() as u32);
         let with = With {
@@ -138,15 +171,19 @@ impl Engine {
             answer: if self.answers { (at, len) } else { (0, 0) },
         };
         let Self { objects, links, source, ip4, ip6, .. } = self;
-        match route.prefix.is_ipv6() {
+        self.hops = match route.prefix.is_ipv6() {
             false => {
-                ip4.set(world, route, with, *source, has_room, (objects, links), &mut ip6.tables)?;
+                ip4.set(world, route, with, *source, has_room, (objects, links), &mut ip6.tables)?
             }
             true => {
-                ip6.set(world, route, with, *source, has_room, (objects, links), &mut ip4.tables)?;
+                ip6.set(world, route, with, *source, has_room, (objects, links), &mut ip4.tables)?
             }
+        };
+        // One without room replaces another.
+        if has_room {
+            self.total += 1;
+            self.may_be_fewer = true;
         }
-        self.total += 1;
         if self.answers {
             self.originals.extend_from_slice(bytes);
         }
@@ -162,6 +199,7 @@ impl Engine {
         self.ip6.flush(world, *source, &mut sink);
         self.originals.clear();
         self.total = self.routes(world).iter().map(|of| of.routes).sum();
+        self.may_be_fewer = false;
     }
 
     /// Sets some of the routes anew whose objects have changed. Returns true if there are more.
@@ -169,8 +207,12 @@ impl Engine {
         if self.walk.is_none() && self.objects.have_changed() {
             let tables =
                 [self.ip4.tables.tables::<Ip4>(world), self.ip6.tables.tables::<Ip6>(world)];
-            self.walk = Some(Walk::over(self.objects.take_changed(), tables));
+            let changed = self.objects.take_changed();
+            self.widest = changed.iter().map(|id| self.objects.width(*id)).max().unwrap_or(1);
+            self.walk = Some(Walk::over(changed, tables));
         }
+        // Each of the prefixes may get so many paths.
+        let n = (n / self.widest.max(1)).max(n.min(AT_LEAST));
         let Some(mut walk) = self.walk.take() else { return false };
         let Self { objects, links, named, source, ip4, ip6, .. } = self;
         let is_left = walk.step(n, |is_v6, table, after, n, changed| {

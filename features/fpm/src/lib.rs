@@ -72,7 +72,8 @@ pub static PLUGIN: Plugin = Plugin {
         "Mirrors in the default namespace only (`lcp default netns`)",
         "Refused and counted: label-switched paths, MAC addresses of routers (EVPN), encapsulation, \
          routes for some sources, multicast routes",
-        "65,536 next-hop objects, 1,048,576 members of groups, 1,024 tables of each protocol",
+        "512 next hops of a route, 65,536 next-hop objects, 1,048,576 members of groups, 1,024 \
+         tables of each protocol",
         "FRR understands `offload` from 8.5 on; 8.4 reads it and does nothing",
         "FPM has no authentication: listen on a loopback address or at a Unix socket",
     ],

@@ -29,6 +29,14 @@ impl Objects {
         self.all.len()
     }
 
+    /// Number of next hops that a route by an object may have.
+    pub fn width(&self, id: u32) -> usize {
+        match self.all.get(&id) {
+            Some(NextHopTarget::Group(members)) => members.len(),
+            _ => 1,
+        }
+    }
+
     /// Sets an object. Returns false if there are too many.
     pub fn set(&mut self, id: u32, target: NextHopTarget) -> bool {
         if self.all.get(&id) == Some(&target) {
@@ -55,7 +63,7 @@ impl Objects {
         true
     }
 
-    /// Removes an object.
+    /// Removes an object, if it is there.
     pub fn remove(&mut self, id: u32) {
         self.unlist(id);
         if let Some(NextHopTarget::Group(members)) = self.all.remove(&id) {

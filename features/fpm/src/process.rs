@@ -54,7 +54,9 @@ struct Inner {
     before: Connections,
     /// True if a command has decided about the listener.
     is_decided: bool,
-    /// The reason why the listener of startup.conf can't be opened yet.
+    /// True once the configuration of the start was loaded.
+    is_loaded: bool,
+    /// The reason why the listener can't be opened yet.
     failure: Option<String>,
     /// Time when the last peer was lost.
     lost: Option<u64>,
@@ -91,6 +93,7 @@ impl Shared for Fpm {
             server: None,
             before: Connections::default(),
             is_decided: false,
+            is_loaded: false,
             failure: None,
             lost: None,
             refreshed: None,
@@ -133,6 +136,7 @@ impl Fpm {
     pub fn loaded(world: &World) {
         let this = world.get::<Self>();
         let mut inner = this.inner();
+        inner.is_loaded = true;
         // A line of the configuration comes before.
         if !inner.is_decided {
             inner.settings = Settings::of_startup(world);
@@ -147,16 +151,18 @@ impl Fpm {
 
     /// Listens as these settings say, or no more: then all routes of the peer go.
     ///
+    /// An address that can't be listened on while the configuration of the start is loaded may
+    /// come later, as a namespace may: it is tried again each second.
+    ///
     /// # Errors
-    /// An address that can't be listened on: nothing changes.
+    /// An address that can't be listened on later on: nothing changes.
     pub fn set(&self, world: &World, settings: Option<Settings>) -> Result<()> {
         let Some(events) = self.events.get() else {
             return Err(Error::unsupported("the plugin fpm isn't started"));
         };
         let mut inner = self.inner();
-        inner.is_decided = true;
         if inner.settings == settings && (settings.is_none() || inner.server.is_some()) {
-            inner.failure = None;
+            (inner.is_decided, inner.failure) = (true, None);
             return Ok(());
         }
         let is_same = |of: &Settings| {
@@ -166,18 +172,25 @@ impl Fpm {
         match &settings {
             Some(of) if is_same(of) => {}
             Some(of) => {
-                let server = Server::open(of, events).map_err(|error| {
-                    let text = format!("can't listen on {}: {error}", of.listen);
-                    Error::failed(text).hint("`show fpm' names the listener that is open now")
-                })?;
+                let server = match Server::open(of, events) {
+                    Ok(server) => Some(server),
+                    // The process tries again, and reports the error.
+                    Err(_) if !inner.is_loaded => None,
+                    Err(error) => {
+                        let text = format!("can't listen on {}: {error}", of.listen);
+                        let hint = "`show fpm' names the listener that is open now";
+                        return Err(Error::failed(text).hint(hint));
+                    }
+                };
                 inner.close(world);
-                inner.server = Some(server);
+                inner.server = server;
             }
             None => {
                 inner.close(world);
                 inner.begin_sweep(world);
             }
         }
+        inner.is_decided = true;
         (inner.settings, inner.failure) = (settings, None);
         self.signal.raise();
         Ok(())
@@ -215,6 +228,7 @@ impl Inner {
             accepted: a.accepted + b.accepted,
             refused: a.refused + b.refused,
             broken: a.broken + b.broken,
+            silent: a.silent + b.silent,
             failed: a.failed + b.failed,
             frames: a.frames + b.frames,
             bytes: a.bytes + b.bytes,
@@ -300,7 +314,7 @@ impl Inner {
         false
     }
 
-    /// Opens the listener of startup.conf, if it isn't open.
+    /// Opens the listener, if it isn't open.
     fn open(&mut self, events: &Events) {
         let Some(settings) = self.settings.as_ref().filter(|_| self.server.is_none()) else {
             return;
@@ -325,6 +339,7 @@ impl Inner {
         let peer = peer.map_or("a peer", |active| &active.connection.peer);
         let text = match end {
             End::Closed => format!("{peer} has closed the connection"),
+            End::Silent => format!("{peer} has sent nothing while others wait, and is closed"),
             End::Broken(bad) => format!("the connection of {peer} is closed: {bad}"),
             End::Failed(error) => format!("the connection of {peer} failed: {error}"),
         };
@@ -365,8 +380,10 @@ impl Inner {
                 Progress::More => is_left = true,
                 Progress::Drained => {}
                 Progress::Ended(end) => {
-                    if matches!(end, End::Broken(_)) {
-                        server.counts.broken += 1;
+                    match end {
+                        End::Broken(_) => server.counts.broken += 1,
+                        End::Silent => server.counts.silent += 1,
+                        End::Closed | End::Failed(_) => {}
                     }
                     self.report(world, &end);
                     self.lose(world);
@@ -420,7 +437,8 @@ impl Process for FpmProcess {
         let is_waiting =
             inner.failure.is_some() || inner.server.as_ref().is_some_and(|server| server.is_paused);
         let again = is_waiting.then_some(now + SECOND);
-        match again.into_iter().chain(inner.sweep_at(world)).min() {
+        let silent = inner.server.as_ref().and_then(Server::silent_at);
+        match again.into_iter().chain(silent).chain(inner.sweep_at(world)).min() {
             Some(at) => Sleep::Until(at),
             None => Sleep::Event,
         }

@@ -8,12 +8,16 @@ use linux_nl::convert::Ignored;
 pub enum Refused {
     /// The kernel's own: connected networks, local addresses, groups.
     Own,
-    /// No next hop can be reached: no mirrored interface, and no gateway in a connected network.
+    /// No next hop is on a mirrored interface, and none has a gateway that means anything without
+    /// its interface. A gateway in no connected network is no reason: the route is set and stays
+    /// unresolved until there is one.
     Interface,
     /// The next-hop object isn't there.
     Object,
     /// Too many next-hop objects, or too large ones.
     Objects,
+    /// More next hops or members of a group than a route may have here.
+    Hops,
     /// Packets would be encapsulated.
     Encapsulated,
     /// Routes for packets from some sources only.
@@ -34,11 +38,12 @@ pub enum Refused {
 
 impl Refused {
     /// All, in the order in which `show fpm` lists them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Own,
         Self::Interface,
         Self::Object,
         Self::Objects,
+        Self::Hops,
         Self::Encapsulated,
         Self::Sources,
         Self::Labels,
@@ -56,6 +61,7 @@ impl Refused {
             Self::Interface => "interface",
             Self::Object => "no_object",
             Self::Objects => "too_many_objects",
+            Self::Hops => "too_many_hops",
             Self::Encapsulated => "encapsulated",
             Self::Sources => "sources",
             Self::Labels => "labels",
@@ -74,6 +80,7 @@ impl Refused {
             Self::Interface => "routes over other links",
             Self::Object => "routes by unknown object",
             Self::Objects => "too many objects",
+            Self::Hops => "too many next hops",
             Self::Encapsulated => "with encapsulation",
             Self::Sources => "routes for some sources",
             Self::Labels => "label-switched paths",
@@ -91,6 +98,7 @@ impl From<Ignored> for Refused {
         match ignored {
             Ignored::Own => Self::Own,
             Ignored::Elsewhere => Self::Interface,
+            Ignored::TooMany => Self::Hops,
             Ignored::Encapsulated => Self::Encapsulated,
             Ignored::NextHopObject => Self::Object,
             Ignored::OfSources => Self::Sources,

@@ -9,7 +9,7 @@ use crate::sink::{Sink, With};
 use graph::World;
 use linux_nl::batch::Batch;
 use linux_nl::convert::{self, TableIds, destination, table_id, target_on};
-use net::fib::{Changed, ResolveVia};
+use net::fib::{Changed, PathState, ResolveVia};
 use net::{Fib, Net, Path, PathKind, Source, TableIndex};
 use netlink::{Hop, KernelRoute, RouteKind};
 use std::net::IpAddr;
@@ -45,13 +45,13 @@ fn hops(route: &KernelRoute, objects: &Objects) -> Option<(RouteKind, Vec<Hop>)>
 }
 
 impl<F: Net> Routes<F> {
-    /// Number of changes that the tables don't have yet.
+    /// Number of changes that the tables don't have yet, or of their paths, if these are more.
     pub fn pending(&self) -> usize {
-        self.batch.len()
+        self.batch.len().max(self.batch.paths())
     }
 
-    /// Sets a route. One that can't be used takes the former route to its prefix along: packets
-    /// don't go where the peer doesn't send them any more.
+    /// Sets a route, and returns the number of its paths. One that can't be used takes the former
+    /// route to its prefix along: packets don't go where the peer doesn't send them any more.
     #[expect(clippy::too_many_arguments, reason = "parts of one engine")]
     pub fn set(
         &mut self,
@@ -62,8 +62,14 @@ impl<F: Net> Routes<F> {
         has_room: bool,
         of: (&Objects, &mut Links),
         others: &mut TableIds,
-    ) -> Result<(), Refused> {
-        let prefix = destination::<F>(route)?;
+    ) -> Result<usize, Refused> {
+        let prefix = match destination::<F>(route) {
+            Ok(prefix) => prefix,
+            Err(why) => {
+                self.displaced(world, route);
+                return Err(why.into());
+            }
+        };
         let table = self.tables.get::<F>(world, route.table, source, MOST_TABLES);
         let table = table.ok_or(Refused::Table)?;
         if !has_room && !has_route::<F>(world, table, prefix, source) {
@@ -78,12 +84,22 @@ impl<F: Net> Routes<F> {
         match paths {
             Ok(paths) => {
                 self.batch.push(table, prefix, &paths, with);
-                Ok(())
+                Ok(paths.len())
             }
             Err(why) => {
                 self.batch.push(table, prefix, &[], With::default());
                 Err(why)
             }
+        }
+    }
+
+    /// Withdraws what a route that isn't taken over has replaced at the peer: the kernel's own
+    /// instead of a daemon's. One for some sources only is beside the others to its prefix.
+    fn displaced(&mut self, world: &World, route: &KernelRoute) {
+        let prefix = F::of_ip(route.prefix).and_then(|addr| Prefix::new(addr, route.len));
+        let Some(prefix) = prefix.filter(|_| !route.has_source && !route.is_cached) else { return };
+        if let Ok(table) = world.get::<Fib<F>>().find_table(table_id(route.table)) {
+            self.batch.push(table, prefix.network(), &[], With::default());
         }
     }
 
@@ -99,8 +115,13 @@ impl<F: Net> Routes<F> {
 
     /// Gives the changes to the tables.
     pub fn flush(&mut self, world: &World, source: Source, sink: &mut Sink<'_>) {
-        self.batch.flush(world, source, |_, prefix, with, changed| match changed {
-            Ok(Changed::Set(index)) => sink.set(index, with),
+        // The tables are locked until all are changed.
+        let mut answers = Vec::new();
+        self.batch.flush(world, source, |table, prefix, with, changed| match changed {
+            Ok(Changed::Set(index)) => {
+                sink.set(index, with);
+                answers.extend((with.answer.1 > 0).then_some((table, prefix, with)));
+            }
             Ok(Changed::Removed(index)) => sink.removed(index),
             Ok(Changed::Nothing) => {}
             Err(error) => {
@@ -108,6 +129,11 @@ impl<F: Net> Routes<F> {
                 sink.refuse(Refused::Table);
             }
         });
+        for (table, prefix, with) in answers {
+            if is_in_force::<F>(world, table, prefix, source) {
+                sink.answer(with);
+            }
+        }
     }
 
     /// Sets routes anew whose objects have changed, among at most `n` prefixes of a table behind
@@ -171,6 +197,21 @@ fn has_route<F: Net>(
 ) -> bool {
     let route = world.get::<Fib<F>>().route(table, prefix);
     route.is_some_and(|route| route.sources.iter().any(|of| of.source == source))
+}
+
+/// Returns true if packets take the route of a source to a prefix: no better source has one, and a
+/// path can be used.
+fn is_in_force<F: Net>(
+    world: &World,
+    table: TableIndex,
+    prefix: Prefix<F::Addr>,
+    source: Source,
+) -> bool {
+    let route = world.get::<Fib<F>>().route(table, prefix);
+    let sources = route.iter().flat_map(|route| &route.sources);
+    let best = sources.min_by_key(|of| of.source).filter(|of| of.source == source);
+    let is_usable = |state: &PathState| matches!(state, PathState::Resolved | PathState::Down);
+    best.is_some_and(|of| of.path_list.states.iter().any(is_usable))
 }
 
 /// The table of the same id of the other protocol, for next hops of that protocol (RFC 8950).

@@ -13,10 +13,12 @@ use std::io::{self, ErrorKind};
 pub const WAITING: usize = 4;
 /// Connections that are accepted in one turn of the control thread.
 const ACCEPTS: usize = 64;
-/// Messages that are read in one turn.
+/// Messages that are read in one turn, with the next hops of their routes.
 const AT_ONCE: usize = 4096;
 /// Bytes of answers that wait for the peer before no more of its messages are read.
 const ANSWERS: usize = 1 << 20;
+/// Nanoseconds for which a peer may send nothing at all while others wait.
+const SILENCE: u64 = 5_000_000_000;
 
 /// Numbers of connections.
 #[derive(Clone, Copy, Default, Debug)]
@@ -27,6 +29,8 @@ pub struct Connections {
     pub refused: u64,
     /// Connections that were closed for bytes that are no frames.
     pub broken: u64,
+    /// Connections that were closed since their peer sent nothing while others waited.
+    pub silent: u64,
     /// Connections that couldn't be accepted.
     pub failed: u64,
     /// Frames that were read.
@@ -40,6 +44,8 @@ pub struct Connections {
 pub enum End {
     /// The peer has closed it.
     Closed,
+    /// It has sent no frame, and others wait.
+    Silent,
     /// It has sent something else than frames.
     Broken(BadFrame),
     /// The system's error.
@@ -64,8 +70,8 @@ pub struct Server {
     pub counts: Connections,
     /// The system has no descriptors left: the listener doesn't wake.
     pub is_paused: bool,
-    /// The active connection wakes when it can be written to, and not when it can be read.
-    is_blocked: bool,
+    /// The active connection wakes when it can be read, and when it can be written to.
+    wakes: (bool, bool),
 }
 
 impl Server {
@@ -82,7 +88,7 @@ impl Server {
             waiting: VecDeque::new(),
             counts: Connections::default(),
             is_paused: false,
-            is_blocked: false,
+            wakes: (true, false),
         })
     }
 
@@ -140,10 +146,22 @@ impl Server {
             }
             let connection = Connection { since: world.clock.now(), ..connection };
             self.counts.accepted += 1;
-            self.is_blocked = false;
-            self.active = Some(Active { connection, frames: Frames::default(), out: Vec::new() });
+            self.wakes = (true, false);
+            self.active = Some(Active {
+                connection,
+                frames: Frames::default(),
+                has_sent: false,
+                out: Vec::new(),
+            });
             return;
         }
+    }
+
+    /// The time at which the active connection is closed, if its peer sends no frame until then:
+    /// one that says nothing must not keep others from their turn.
+    pub fn silent_at(&self) -> Option<u64> {
+        let active = self.active.as_ref().filter(|active| !active.has_sent)?;
+        (!self.waiting.is_empty()).then_some(active.connection.since + SILENCE)
     }
 
     /// Reads messages of the active connection, a slice of what there is.
@@ -154,11 +172,17 @@ impl Server {
         if let Err(error) = active.write() {
             return Progress::Ended(End::Failed(error));
         }
-        let is_blocked = active.out.len() > ANSWERS;
-        if is_blocked != self.is_blocked {
+        // What a short write has left goes out when there is room, not when the peer sends next.
+        let wakes = (active.out.len() <= ANSWERS, !active.out.is_empty());
+        if wakes != self.wakes {
             // A socket that has been watched may be changed.
-            let _ = events.change(&active.connection.stream, !is_blocked, is_blocked);
-            self.is_blocked = is_blocked;
+            let _ = events.change(&active.connection.stream, wakes.0, wakes.1);
+            self.wakes = wakes;
+        }
+        if matches!(progress, Progress::Drained)
+            && self.silent_at().is_some_and(|at| at <= world.clock.now())
+        {
+            return Progress::Ended(End::Silent);
         }
         progress
     }
@@ -179,7 +203,7 @@ fn read(
     engine: &mut Engine,
     counts: &mut Connections,
 ) -> Progress {
-    let Active { connection, frames, out } = active;
+    let Active { connection, frames, has_sent, out } = active;
     let mut n = 0;
     loop {
         loop {
@@ -193,13 +217,13 @@ fn read(
             match frames.take() {
                 Ok(Some(frame)) => {
                     counts.frames += 1;
+                    *has_sent = true;
                     n += 1;
                     for message in netlink::split(frame) {
                         let Ok(message) = message else {
                             return Progress::Ended(End::Broken(BadFrame::Message));
                         };
-                        n += 1;
-                        engine.apply(world, &message, out);
+                        n += engine.apply(world, &message, out);
                     }
                 }
                 Ok(None) => break,

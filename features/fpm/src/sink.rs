@@ -52,9 +52,13 @@ pub struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    /// A route is in force with its new paths.
+    /// A table has a route with its new paths.
     pub fn set(&mut self, index: RouteIndex, with: With) {
         self.name(index.at(), with.object);
+    }
+
+    /// Answers that a route is in force.
+    pub fn answer(&mut self, with: With) {
         let (at, len) = (with.answer.0 as usize, with.answer.1 as usize);
         let Some(original) = self.originals.get(at..at + len).filter(|of| !of.is_empty()) else {
             return;

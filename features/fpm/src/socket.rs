@@ -14,6 +14,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Silence after which the system asks whether a peer's machine is still there. It asks so many
+/// times, at these intervals: the connection of a machine that has lost its power ends within half
+/// a minute, not within hours.
+const KEEP_IDLE: Duration = Duration::from_secs(10);
+const KEEP_INTERVAL: Duration = Duration::from_secs(5);
+const KEEP_COUNT: u32 = 3;
 
 /// A listener, which doesn't block.
 pub enum Listener {
@@ -90,6 +98,9 @@ impl Listener {
                 stream.set_nonblocking(true)?;
                 // A peer on another machine that is gone without a word.
                 sockopt::set_socket_keepalive(&stream, true)?;
+                sockopt::set_tcp_keepidle(&stream, KEEP_IDLE)?;
+                sockopt::set_tcp_keepintvl(&stream, KEEP_INTERVAL)?;
+                sockopt::set_tcp_keepcnt(&stream, KEEP_COUNT)?;
                 Ok((Stream::Tcp(stream), peer.to_string()))
             }
             Self::Unix(listener, _) => {
@@ -185,6 +196,8 @@ pub struct Connection {
 pub struct Active {
     pub connection: Connection,
     pub frames: Frames,
+    /// True if a whole frame has come.
+    pub has_sent: bool,
     /// Answers that aren't written yet.
     pub out: Vec<u8>,
 }

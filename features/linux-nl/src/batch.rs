@@ -34,6 +34,11 @@ impl<F: Net, T: Copy> Batch<F, T> {
         self.changes.len()
     }
 
+    /// Number of paths of all changes.
+    pub fn paths(&self) -> usize {
+        self.paths.len()
+    }
+
     /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()

@@ -30,6 +30,7 @@ fn show(w: &World, _: &Matches) -> Result<Output> {
         ("ignored_own", "kernel's own routes", ignored(Ignored::Own)),
         ("ignored_elsewhere", "routes over other links", ignored(Ignored::Elsewhere)),
         ("ignored_encapsulated", "routes with encapsulation", ignored(Ignored::Encapsulated)),
+        ("ignored_hops", "routes with too many hops", ignored(Ignored::TooMany)),
         ("ignored_objects", "routes by next-hop object", ignored(Ignored::NextHopObject)),
         ("ignored_sources", "routes for some sources", ignored(Ignored::OfSources)),
         ("ignored_refused", "routes refused", ignored(Ignored::Refused)),

@@ -14,6 +14,9 @@ const LOCAL: u32 = 255;
 /// `RTPROT_KERNEL`
 const KERNEL: u8 = 2;
 
+/// Next hops of a route at most. The work of a change is a multiple of them.
+pub const MOST_HOPS: usize = 512;
+
 /// Reason why a route isn't taken over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Ignored {
@@ -21,6 +24,8 @@ pub enum Ignored {
     Own,
     /// None of its next hops is on a mirrored interface.
     Elsewhere,
+    /// It has more than [`MOST_HOPS`] next hops.
+    TooMany,
     /// Its packets are encapsulated.
     Encapsulated,
     /// It names a next-hop object only.
@@ -55,8 +60,8 @@ fn is_special<F: Net>(addr: F::Addr, len: u8) -> bool {
 /// a hop without one is left out.
 ///
 /// # Errors
-/// [`Ignored::Own`] for kinds of the kernel's own routes, [`Ignored::Encapsulated`],
-/// [`Ignored::Elsewhere`] if no next hop is left.
+/// [`Ignored::Own`] for kinds of the kernel's own routes, [`Ignored::TooMany`],
+/// [`Ignored::Encapsulated`], [`Ignored::Elsewhere`] if no next hop is left.
 pub fn paths(
     kind: RouteKind,
     hops: &[Hop],
@@ -71,15 +76,30 @@ pub fn paths(
         RouteKind::Other(_) => return Err(Ignored::Own),
         RouteKind::Unicast => {}
     }
+    if hops.len() > MOST_HOPS {
+        return Err(Ignored::TooMany);
+    }
     if hops.iter().any(|hop| hop.is_encapsulated) {
         return Err(Ignored::Encapsulated);
     }
+    // The kernel's weights have 16 bits. Those of a route keep their proportion.
+    let highest = hops.iter().map(|hop| hop.weight).max().unwrap_or(1);
     let path = |hop: &Hop| {
-        let weight = hop.weight.min(u8::MAX.into()) as u8;
+        let weight = scaled(hop.weight, highest);
         Some(Path { weight, preference, ..Path::new(target(hop)?) })
     };
     let paths: Vec<Path> = hops.iter().filter_map(path).collect();
     if paths.is_empty() { Err(Ignored::Elsewhere) } else { Ok(paths) }
+}
+
+/// A weight among others of which this is the highest, in 8 bits.
+fn scaled(weight: u16, highest: u16) -> u8 {
+    let (weight, highest, most) = (u32::from(weight), u32::from(highest), u32::from(u8::MAX));
+    let scaled = match highest > most {
+        true => (weight * most + highest / 2) / highest,
+        false => weight,
+    };
+    scaled.clamp(1, most) as u8
 }
 
 /// The target of a next hop on an interface, of a route of IPv6 or IPv4.
@@ -114,15 +134,18 @@ impl TableIds {
         most: usize,
     ) -> Option<TableIndex> {
         let (fib, id) = (world.get::<Fib<F>>(), table_id(id));
-        if !self.0.contains(&id) {
-            if self.0.len() >= most {
-                return None;
-            }
-            if id != 0 {
-                fib.add_table(world, id, "", owner).ok()?;
-            }
-            self.0.insert(id);
+        let is_known = self.0.contains(&id);
+        // An operator may have deleted one that was there before.
+        if is_known && let Ok(table) = fib.find_table(id) {
+            return Some(table);
         }
+        if !is_known && self.0.len() >= most {
+            return None;
+        }
+        if id != 0 {
+            fib.add_table(world, id, "", owner).ok()?;
+        }
+        self.0.insert(id);
         fib.find_table(id).ok()
     }
 
@@ -153,5 +176,31 @@ impl TableIds {
     /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+#[cfg(feature = "tests")]
+mod tests {
+    use super::*;
+
+    fn weights(of: &[u16]) -> Result<Vec<u8>, Ignored> {
+        let hop =
+            |weight: &u16| Hop { index: 1, gateway: None, weight: *weight, is_encapsulated: false };
+        let hops: Vec<Hop> = of.iter().map(hop).collect();
+        let paths = paths(RouteKind::Unicast, &hops, 0, |_| Some(PathKind::Fixed(AdjIndex::DROP)))?;
+        Ok(paths.iter().map(|path| path.weight).collect())
+    }
+
+    #[suite::test]
+    fn weights_keep_their_proportion() {
+        assert_eq!(weights(&[1, 255, 7]), Ok(vec![1, 255, 7]));
+        assert_eq!(weights(&[1000, 500, 250, 1]), Ok(vec![255, 128, 64, 1]));
+        assert_eq!(weights(&[u16::MAX, u16::MAX]), Ok(vec![255, 255]));
+    }
+
+    #[suite::test]
+    fn next_hops_are_bounded() {
+        assert_eq!(weights(&[1; MOST_HOPS]).map(|all| all.len()), Ok(MOST_HOPS));
+        assert_eq!(weights(&[1; MOST_HOPS + 1]), Err(Ignored::TooMany));
     }
 }

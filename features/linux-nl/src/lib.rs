@@ -61,6 +61,7 @@ pub static PLUGIN: Plugin = Plugin {
         "Only pairs in the default namespace (`lcp default netns`)",
         "Not taken over: MPLS and multicast routes, encapsulation, VRF devices, VLAN links that \
          programs make; next-hop objects only while `net.ipv4.nexthop_compat_mode` is 1",
+        "512 next hops of a route; routes with more aren't taken over",
         "A route doesn't select the source address of packets that the router itself sends",
     ],
     startup: &[StartupDef::of::<startup_conf::Startup>()],

@@ -5,8 +5,12 @@ use super::{Path, PathListInfo, PathState};
 use crate::{AdjIndex, Link, NextHop};
 use graph::SwIfIndex;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+
+/// Number of paths up to which comparing each with each is the fastest.
+const FEW: usize = 16;
 
 /// The paths of a list: of paths that differ in weight or preference only, the last one, as if
 /// each had been added by itself.
@@ -15,6 +19,20 @@ pub(super) fn distinct(paths: &[Path]) -> Cow<'_, [Path]> {
         return Cow::Borrowed(paths);
     }
     let mut all: Vec<Path> = Vec::with_capacity(paths.len());
+    // Of many paths each would be compared with each.
+    if paths.len() > FEW {
+        let mut at = HashMap::with_capacity(paths.len());
+        for path in paths {
+            match at.entry(path.kind) {
+                Entry::Occupied(old) => all[*old.get()] = *path,
+                Entry::Vacant(new) => {
+                    new.insert(all.len());
+                    all.push(*path);
+                }
+            }
+        }
+        return Cow::Owned(all);
+    }
     for path in paths {
         match all.iter_mut().find(|old| old.kind == path.kind) {
             Some(old) => *old = *path,
@@ -110,4 +128,25 @@ pub(super) struct PathList {
     pub users: BTreeSet<ListId>,
     /// Lists that need this one as one of their [twins](Resolved::twins).
     pub twin_of: BTreeSet<ListId>,
+}
+
+#[cfg(feature = "tests")]
+mod tests {
+    use super::*;
+    use crate::PathKind;
+    use std::net::Ipv4Addr;
+
+    /// Few paths and many: of those to one next hop the last, where the first was.
+    #[suite::test]
+    fn of_paths_to_one_next_hop_the_last_counts() {
+        let path = |n: u32, weight| {
+            let nexthop = Ipv4Addr::from_bits(n).into();
+            Path { weight, ..Path::new(PathKind::Neighbor { sw_if: SwIfIndex(1), nexthop }) }
+        };
+        for n in [2, FEW as u32 - 1, FEW as u32, 5000] {
+            let paths: Vec<Path> = (0..n).map(|i| path(i, 1)).chain([path(1, 7)]).collect();
+            let wanted: Vec<Path> = (0..n).map(|i| path(i, if i == 1 { 7 } else { 1 })).collect();
+            assert_eq!(*distinct(&paths), wanted, "{n}");
+        }
+    }
 }

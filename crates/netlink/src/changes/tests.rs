@@ -114,6 +114,10 @@ fn next_hop_objects() {
     let members = [13u32.to_ne_bytes(), [0; 4], 15u32.to_ne_bytes(), [9, 0, 0, 0]].concat();
     let got = object(0, &[id(16), attribute(NHA_GROUP, &members)]);
     assert_eq!(got, Some((16, NextHopTarget::Group(vec![(13, 1), (15, 10)]))));
+    // The high byte of the weight.
+    let members = [13u32.to_ne_bytes(), [231, 3, 0, 0], 15u32.to_ne_bytes(), [255; 4]].concat();
+    let got = object(0, &[id(16), attribute(NHA_GROUP, &members)]);
+    assert_eq!(got, Some((16, NextHopTarget::Group(vec![(13, 1000), (15, u16::MAX)]))));
     assert_eq!(object(0, &[id(17), attribute(NHA_FDB, &[])]), None);
     let got = parsed(&nexthop_message(0, DELNEXTHOP, &[id(16)]));
     assert_eq!(got.ok(), Some(Some(Change::NextHopGone(16))));

@@ -6,7 +6,10 @@ use super::message::{no_route, route};
 use super::{FIRST, rig};
 use crate::frame::Frames;
 use crate::refused::Refused;
+use linux_nl::convert::MOST_HOPS;
+use net::Fib;
 use std::net::IpAddr;
+use wire::Ip4;
 
 /// Bytes of `zebra -M dplane_fpm_nl` with `staticd`: an interface of index 3 with 10.1.0.1/24 and
 /// 2001:db8:1::1/64, and static routes: 192.0.2.0/24 via 10.1.0.2, 192.0.3.0/24 blackhole,
@@ -204,6 +207,17 @@ fn routes_in_force_are_answered() {
         })
         .expect("n");
     assert!(matches!(frames.take(), Ok(Some(_))) && !frames.is_cut());
+    // A better source has the prefix; the gateway is in no network here.
+    let fib = world.get::<Fib<Ip4>>();
+    let better = wire::Prefix::new(std::net::Ipv4Addr::new(192, 0, 7, 0), 24).expect("a prefix");
+    let drop = net::Path::new(net::PathKind::Fixed(net::AdjIndex::DROP));
+    let paths = [drop];
+    let routes = [(better, &paths[..])].into_iter();
+    fib.change_all(&world, net::TableIndex::DEFAULT, net::Source::Plugin, routes, |_, _| {});
+    let hidden = route(prefix("192.0.7.0/24"), 254, &To::Blackhole);
+    let away = To::Hops(vec![(77, Some(ip("172.16.0.1")), 1)]);
+    let unresolved = route(prefix("192.0.8.0/24"), 254, &away);
+    assert_eq!(stream.take(&world, &frame(&[hidden, unresolved])), Some(vec![]));
 }
 
 #[suite::test]
@@ -242,4 +256,94 @@ fn other_messages_are_refused_by_name() {
     stream.take(&world, &one(1, &hops(&[(0, "10.0.0.2", 1)]))).expect("taken");
     assert_eq!(stream.engine.counts.refused, [(Refused::Routes, 1)].into());
     assert_eq!(stream.engine.routes(&world)[0].routes, 1);
+    // Messages of one frame count as they are in force: one that replaces takes no room, and one
+    // that withdraws makes some.
+    stream.engine.most = 2;
+    stream.engine.counts.refused.clear();
+    let to = |n: u8| route(prefix(&format!("192.0.{n}.0/24")), 254, &To::Blackhole);
+    let no = |n: u8| no_route(prefix(&format!("192.0.{n}.0/24")), 254);
+    stream.take(&world, &frame(&[to(1), to(1), to(1), to(2), no(1), to(3)])).expect("taken");
+    assert!(stream.engine.counts.refused.is_empty());
+    assert_eq!(stream.engine.routes(&world)[0].routes, 2);
+    stream.take(&world, &frame(&[to(4), to(2), to(3)])).expect("taken");
+    assert_eq!(stream.engine.counts.refused, [(Refused::Routes, 1)].into());
+}
+
+/// A message that is refused replaces the one before at the peer: that doesn't count any more.
+#[suite::test]
+fn refused_messages_end_what_was_before() {
+    let (rig, mut stream) = rig(1);
+    let world = rig.world();
+    let at = |n: u8| prefix(&format!("192.0.{n}.0/24"));
+    let by_object =
+        [hop_object(10, (FIRST, Some(ip("10.0.0.2")), 1)), route(at(1), 254, &To::Object(10))];
+    stream.take(&world, &frame(&by_object)).expect("taken");
+    stream.take(&world, &frame(&[route(at(2), 254, &To::Blackhole)])).expect("taken");
+    assert_eq!(stream.engine.routes(&world)[0].routes, 2);
+    // The kernel's own instead; RTPROT_KERNEL is 2.
+    let mut own = route(at(2), 254, &To::Blackhole);
+    own[16 + 5] = 2;
+    stream.take(&world, &frame(&[own])).expect("taken");
+    assert_eq!(stream.engine.routes(&world)[0].routes, 1);
+    // One for some sources only is another route.
+    let mut of_source = route(at(1), 254, &To::Blackhole);
+    of_source[16 + 2] = 24;
+    stream.take(&world, &frame(&[of_source])).expect("taken");
+    assert_eq!(stream.engine.routes(&world)[0].routes, 1);
+    // An object that can't be used any more takes its routes along.
+    stream.take(&world, &frame(&[group_object(10, &[(11, 1); MOST_HOPS + 1])])).expect("taken");
+    assert_eq!(stream.engine.routes(&world)[0].routes, 0);
+    let refused = [(Refused::Own, 1), (Refused::Sources, 1), (Refused::Hops, 1)];
+    assert_eq!(stream.engine.counts.refused, refused.into());
+}
+
+/// Groups and routes of as many next hops as are allowed, and of more.
+#[suite::test]
+fn next_hops_are_bounded() {
+    let (rig, mut stream) = rig(1);
+    let world = rig.world();
+    let addr = |n: usize| ip(&format!("10.0.0.{}", n % 250 + 2));
+    let all = |n: usize| To::Hops((0..n).map(|n| (FIRST, Some(addr(n)), 1)).collect());
+    let at = |n: usize| prefix(&format!("192.{}.{}.0/24", n / 256, n % 256));
+    stream.take(&world, &frame(&[route(at(0), 254, &all(MOST_HOPS))])).expect("taken");
+    assert_eq!(stream.engine.routes(&world)[0].routes, 1);
+    stream.take(&world, &frame(&[route(at(0), 254, &all(MOST_HOPS + 1))])).expect("taken");
+    assert_eq!(stream.engine.routes(&world)[0].routes, 0, "the former one goes");
+    for n in 0..MOST_HOPS as u32 {
+        let hop = hop_object(1 + n, (FIRST, Some(addr(n as usize)), 1));
+        stream.take(&world, &frame(&[hop])).expect("taken");
+    }
+    let group = |n: u32| group_object(9000, &(1..=n).map(|id| (id, 1)).collect::<Vec<_>>());
+    stream.take(&world, &frame(&[group(MOST_HOPS as u32)])).expect("taken");
+    // Many routes by a large group: not all of their paths are kept at once.
+    for n in 0..400 {
+        let (sent, mut out) = (route(at(n), 254, &To::Object(9000)), Vec::new());
+        for message in netlink::split(&sent) {
+            let work = stream.engine.apply(&world, &message.expect("whole"), &mut out);
+            assert_eq!(work, 1 + MOST_HOPS);
+            assert!(stream.engine.ip4.pending() < 8192, "given to the table");
+        }
+    }
+    stream
+        .take(&world, &frame(&[hop_object(1, (FIRST, Some(ip("10.0.0.253")), 1))]))
+        .expect("taken");
+    assert_eq!(stream.engine.routes(&world)[0].routes, 400);
+    stream.take(&world, &frame(&[group(8000)])).expect("taken");
+    assert_eq!(stream.engine.routes(&world)[0].routes, 0);
+    assert_eq!(stream.engine.counts.refused, [(Refused::Hops, 2)].into());
+}
+
+/// A table that an operator has deleted is made again for the next route.
+#[suite::test]
+fn a_deleted_table_is_made_again() {
+    let (rig, mut stream) = rig(1);
+    let world = rig.world();
+    let sent = frame(&[route(prefix("192.0.2.0/24"), 7000, &To::Blackhole)]);
+    stream.take(&world, &sent).expect("taken");
+    let fib = world.get::<Fib<Ip4>>();
+    fib.delete_table(&world, 7000, stream.engine.source).expect("deleted");
+    assert!(fib.find_table(7000).is_err());
+    stream.take(&world, &sent).expect("taken");
+    assert!(fib.find_table(7000).is_ok());
+    assert_eq!((stream.engine.routes(&world)[0].routes, stream.engine.counts.routes), (1, 2));
 }

@@ -6,6 +6,7 @@ mod message;
 mod model;
 mod peers;
 
+use crate::process::Fpm;
 use crate::{PLUGIN, Stream};
 use graph::Plugin;
 use net::drive::Rig;
@@ -33,6 +34,8 @@ const FIRST: u32 = 3;
 fn rig(ports: usize) -> (Rig, Stream) {
     let mut rig = Rig::new(PLUGINS, ports);
     rig.networks();
+    // A command that fails is reported from now on.
+    Fpm::loaded(&rig.world());
     let links: BTreeMap<_, _> = (FIRST..).zip(rig.ports.iter().copied()).collect();
     let stream = Stream::new(&rig.world(), links);
     (rig, stream)

@@ -7,7 +7,8 @@ use super::rig;
 use net::drive::Rig;
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use testkit::Rng;
 use testkit::mutate::Mutator;
@@ -261,6 +262,87 @@ fn a_peer_that_takes_no_answers_waits() {
     let frame = one.len() as u64 / 200;
     assert_eq!(Some(read / frame), now["answers"].as_u64());
     assert_eq!(now["ip4_routes"], 200);
+}
+
+/// Bytes that a short write has left go out although the peer sends no more.
+#[suite::test]
+fn answers_that_wait_go_out_by_themselves() {
+    const N: u32 = 12_000;
+    let (mut rig, _) = rig(1);
+    let path = std::env::temp_dir().join(format!("fpm-answers-{}", std::process::id()));
+    rig.cli(&format!("fpm enable socket {} offload", path.display()));
+    let mut peer = UnixStream::connect(&path).expect("connected");
+    peer.set_nonblocking(true).expect("set");
+    let one = |n: u32| {
+        let addr = Ipv4Addr::from_bits(0x1400_0000 + 256 * n);
+        frame(&[route((addr.into(), 24), 254, &To::Blackhole)])
+    };
+    // More than the system's buffers, less than what stops the peer from being read.
+    let sent: Vec<u8> = (0..N).flat_map(one).collect();
+    assert!((400_000..1 << 20).contains(&sent.len()), "{}", sent.len());
+    let mut written = 0;
+    while written < sent.len() {
+        written += peer.write(&sent[written..]).unwrap_or(0);
+        rig.bench.settle();
+    }
+    until(&mut rig, "ip4_routes", N);
+    let mut got = Vec::new();
+    let mut room = vec![0; 1 << 20];
+    for _ in 0..1000 {
+        match peer.read(&mut room) {
+            Ok(n) => got.extend_from_slice(&room[..n]),
+            Err(_) => rig.bench.settle(),
+        }
+    }
+    assert_eq!(got.len(), sent.len());
+}
+
+/// A first peer that says nothing doesn't keep a second one from its turn.
+#[suite::test]
+fn a_silent_peer_gives_way() {
+    let (mut rig, _) = rig(1);
+    let at = enable(&mut rig, "");
+    let silent = connect(at);
+    until(&mut rig, "connections", 1);
+    rig.seconds(20);
+    assert!(shown(&mut rig)["peer"].is_string(), "nobody else waits");
+    drop(silent);
+    until(&mut rig, "peer", Value::Null);
+    let mut silent = connect(at);
+    until(&mut rig, "connections", 2);
+    let mut second = connect(at);
+    second.write_all(&routes(0..3)).expect("written");
+    let now = until(&mut rig, "waiting", 1);
+    assert_eq!(now["ip4_routes"], 0);
+    rig.seconds(6);
+    let now = until(&mut rig, "ip4_routes", 3);
+    assert_eq!(now["connections_silent"], 1);
+    assert_eq!(silent.read(&mut [0; 1]).unwrap_or(0), 0, "closed");
+    // One that has sent something may be silent for as long as it likes.
+    let _third = connect(at);
+    until(&mut rig, "waiting", 1);
+    rig.seconds(60);
+    let now = shown(&mut rig);
+    assert_eq!((&now["connections"], &now["connections_silent"]), (&3.into(), &1.into()));
+}
+
+/// A saved line whose address isn't there yet when the configuration is loaded.
+#[suite::test]
+fn a_saved_listener_is_tried_again() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+    let at = taken.local_addr().expect("an address");
+    let mut rig = Rig::new(super::PLUGINS, 1);
+    rig.cli(&format!("fpm enable listen {at}"));
+    rig.bench.settle();
+    let now = shown(&mut rig);
+    assert!(now["failure"].is_string() && now["listener"].is_null(), "{now}");
+    let lines = rig.world().running_config();
+    assert!(lines.into_iter().any(|line| line.text == format!("fpm enable listen {at}")));
+    drop(taken);
+    crate::process::Fpm::loaded(&rig.world());
+    rig.seconds(2);
+    let now = shown(&mut rig);
+    assert_eq!((&now["listener"], &now["failure"]), (&at.to_string().into(), &Value::Null));
 }
 
 #[suite::test]
