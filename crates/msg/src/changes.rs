@@ -18,11 +18,15 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Words of the names of requests that change nothing.
 const LOOKS: [&str; 5] = ["get", "show", "lookup", "want", "dump"];
 /// Names of others: commands are logged by themselves.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 11] = [
+    "arping",
+    "arping_acd",
     "cli",
     "cli_inband",
     "det44_forward",
     "det44_reverse",
+    "dns_resolve_ip",
+    "dns_resolve_name",
     "feature_is_enabled",
     "nat_det_forward",
     "nat_det_reverse",
@@ -196,6 +200,10 @@ mod tests {
             "sw_interface_get_table",
             "lisp_locator_set_dump",
             "ip_route_lookup",
+            "arping",
+            "arping_acd",
+            "dns_resolve_ip",
+            "dns_resolve_name",
             "cli",
             "control_ping",
             "dhcp_plugin_control_ping",
@@ -204,6 +212,7 @@ mod tests {
         }
         for name in [
             "create_loopback",
+            "dns_enable_disable",
             "ip_route_add_del",
             "sw_interface_set_flags",
             "set_punt",

@@ -28,8 +28,9 @@ msg::messages! {
     Arping,
     /// The number of replies.
     ArpingReply,
-    /// As `arping`, to detect another user of the address: without an address on the interface,
-    /// the sender is unspecified, and requests and announcements from the address count, too.
+    /// As `arping`, to detect another user of the address: without another address on the
+    /// interface, the sender is unspecified; requests and announcements from the address and probes
+    /// for it count, too.
     ArpingAcd,
     /// The number of replies, and the first station that uses the address.
     ArpingAcdReply,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `arping-input`: counts the ARP replies to an arping, and lets them pass.
+//! `arping-input`: counts the ARP replies to an arping, and where it detects conflicts other uses
+//! of the address and probes for it; lets them pass.
 
 use crate::waiters::Waiters;
 use buffer::Buffer;
@@ -55,18 +56,17 @@ impl Node for Input4 {
         }
         let Some(waiter) = self.waiters.of(b.rx_if, cx.turn) else { return To::Continue };
         let Some(arp) = Arp::view(b.data()) else { return To::Continue };
-        if waiter.address != IpAddr::V4(arp.sender_ip()) {
-            return To::Continue;
-        }
+        let (sender, op) = (arp.sender_ip(), arp.op());
+        let counts = if waiter.address == IpAddr::V4(sender) {
+            op == ArpOp::REPLY || op == ArpOp::REQUEST && waiter.detects_conflicts
+        } else {
+            // Another station's probe: it wants the address as well (RFC 5227 2.1.1).
+            let wants = waiter.address == IpAddr::V4(arp.target_ip());
+            waiter.detects_conflicts && sender.is_unspecified() && op == ArpOp::REQUEST && wants
+        };
         // Our own frame may come back.
         let view = self.interfaces.views(cx.turn).get(b.rx_if as usize).unwrap_or_default();
-        let is_other = arp.sender_mac != view.mac;
-        let counts = match arp.op() {
-            ArpOp::REPLY => true,
-            ArpOp::REQUEST => waiter.detects_conflicts,
-            _ => false,
-        };
-        if is_other && counts {
+        if counts && arp.sender_mac != view.mac {
             waiter.count(arp.sender_mac);
             cx.count(To::Reply, 1);
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `arping6-input`: counts the neighbour advertisements that answer an arping, and lets them pass.
+//! `arping6-input`: counts the neighbour advertisements that answer an arping, and where it detects
+//! conflicts others' probes for the address; lets them pass.
 
 use crate::waiters::Waiters;
 use buffer::Buffer;
@@ -10,7 +11,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use wire::describe::{Layer, describe};
 use wire::l4::{self, Verdict};
-use wire::nd::{HOP_LIMIT, NdOptionKind, NdOptions, NeighborMessage};
+use wire::nd::{HOP_LIMIT, NdOptionKind, NdOptions, NeighborMessage, solicited_node};
 use wire::{Ethernet, Header, Icmp6Type, IpHeader, IpProtocol, Ipv6Header, MacAddr, UpperLayer};
 
 /// `arping6-input`.
@@ -45,17 +46,22 @@ impl Build for Input6 {
     }
 }
 
-/// Target and link-layer address of an advertisement that is sound (RFC 4861 7.1.2). The node of
-/// advertisements drops others by name.
+/// Target and link-layer address of an advertisement that is sound (RFC 4861 7.1.2); with `probes`
+/// also of a solicitation by a station that probes its target before it uses it (RFC 4862 5.4.3).
+/// The nodes of these messages drop others by name.
 #[inline(always)]
-fn advertised(packet: &[u8]) -> Option<(Ipv6Addr, Option<MacAddr>)> {
+fn named(packet: &[u8], probes: bool) -> Option<(Ipv6Addr, Option<MacAddr>)> {
     let ip = Ipv6Header::view(packet)?;
     if ip.protocol() != IpProtocol::ICMP6 || ip.hop_limit != HOP_LIMIT {
         return None;
     }
     let upper = UpperLayer::find6(packet).ok()?;
     let (message, options) = NeighborMessage::split(packet.get(upper.offset..upper.end)?)?;
-    let is_sound = message.kind == Icmp6Type::NEIGHBOR_ADVERTISEMENT.0
+    let is_probe = probes
+        && message.kind == Icmp6Type::NEIGHBOR_SOLICITATION.0
+        && ip.src().is_unspecified()
+        && ip.dst() == solicited_node(message.target());
+    let is_sound = (is_probe || message.kind == Icmp6Type::NEIGHBOR_ADVERTISEMENT.0)
         && message.code == 0
         && !NdOptions::new(options).any(|option| option.is_err())
         && l4::verify(packet.get(..upper.end)?) == Ok(Verdict::Valid);
@@ -87,7 +93,9 @@ impl Node for Input6 {
             cx.trace(b, NdTrace(Head::of(b)));
         }
         let Some(waiter) = self.waiters.of(b.rx_if, cx.turn) else { return To::Continue };
-        let Some((target, mac)) = advertised(b.data()) else { return To::Continue };
+        let Some((target, mac)) = named(b.data(), waiter.detects_conflicts) else {
+            return To::Continue;
+        };
         if waiter.address != IpAddr::V6(target) {
             return To::Continue;
         }

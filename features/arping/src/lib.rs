@@ -39,9 +39,9 @@ pub static PLUGIN: Plugin = Plugin {
         "Gratuitous ARP and unsolicited neighbour advertisements (`arping gratuitous`)",
         "Detection of address conflicts for clients (`arping_acd`)",
     ],
-    spec: &["RFC 826", "RFC 4861 7.2", "RFC 5227 2.1"],
+    spec: &["RFC 826", "RFC 4861 7.2", "RFC 4862 5.4", "RFC 5227 2.1"],
     limits: &[
-        "One arping at a time on an interface",
+        "One arping at a time on an interface, with at most one frame a millisecond",
         "Of several stations that answer for one address, eight are named",
     ],
     state: &[StateDef::of::<waiters::Waiters>()],

@@ -8,7 +8,12 @@ use ip6_nd::compose;
 use net::{Addresses, IfKind, Interface, Interfaces, LinkLocals};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
-use wire::{Address, Ip4, Ip6};
+use wire::nd::{NeighborMessage, solicited_node};
+use wire::{Address, EtherType, Ethernet, Header, Ip4, Ip6, Ipv6Header, MacAddr};
+use zerocopy::IntoBytes;
+
+/// The least time from one frame to the next, so that no client fills a link.
+pub const LEAST_INTERVAL: Duration = Duration::from_millis(1);
 
 /// An arping as it was asked for.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,8 +24,8 @@ pub struct Request {
     pub sw_if: SwIfIndex,
     /// Announces the address as ours, instead of asking for its station.
     pub gratuitous: bool,
-    /// Detects other users of the address: asks without a source address where there is none, and
-    /// counts every use by another station.
+    /// Detects other users of the address: asks without a source address where there is none, or
+    /// where it is the address itself, and counts every use by another station.
     pub detects_conflicts: bool,
     /// Number of frames.
     pub repeat: u32,
@@ -34,6 +39,7 @@ enum Kind {
     /// A request from an address of ours, unspecified for a probe (RFC 5227 1.1).
     Arp(Ipv4Addr),
     Garp,
+    /// A solicitation from an address of ours, unspecified for a probe (RFC 4862 5.4.2).
     Solicitation(Ipv6Addr),
     Advertisement,
 }
@@ -46,13 +52,14 @@ pub struct Sender {
     kind: Kind,
 }
 
-/// A time in seconds.
+/// An interval in seconds; a smaller one than [`LEAST_INTERVAL`], also 0, is taken as that.
 ///
 /// # Errors
 /// Negative, infinite, no number (−7).
 pub fn interval(seconds: f64) -> Result<Duration> {
     let wrong = |e| Error::parse(format!("interval: {e}")).retval(retval::INVALID_VALUE);
-    Duration::try_from_secs_f64(seconds).map_err(wrong)
+    let interval = Duration::try_from_secs_f64(seconds).map_err(wrong)?;
+    Ok(interval.max(LEAST_INTERVAL))
 }
 
 fn no_source(interface: &Interface) -> Error {
@@ -92,15 +99,21 @@ impl Sender {
             IpAddr::V4(ip) => {
                 let own = world.get::<Addresses<Ip4>>().usable(sw_if);
                 match source_for(&own, ip) {
-                    Some(source) => Kind::Arp(source),
-                    // A probe names no sender: the address isn't in use yet (RFC 5227 2.1.1).
-                    None if detects_conflicts => Kind::Arp(Ipv4Addr::UNSPECIFIED),
-                    None => return Err(no_source(&interface)),
+                    Some(source) if source != ip || !detects_conflicts => Kind::Arp(source),
+                    None if !detects_conflicts => return Err(no_source(&interface)),
+                    // A probe names no sender: the address isn't in use yet, and a request for it
+                    // from itself would announce it (RFC 5227 2.1.1).
+                    _ => Kind::Arp(Ipv4Addr::UNSPECIFIED),
                 }
             }
-            IpAddr::V6(ip) => {
-                Kind::Solicitation(source6(world, sw_if, ip).ok_or_else(|| no_source(&interface))?)
-            }
+            IpAddr::V6(ip) => match source6(world, sw_if, ip) {
+                Some(source) if !detects_conflicts || !has6(world, sw_if, ip) => {
+                    Kind::Solicitation(source)
+                }
+                None if !detects_conflicts => return Err(no_source(&interface)),
+                // As for IPv4 (RFC 4862 5.4.2).
+                _ => Kind::Solicitation(Ipv6Addr::UNSPECIFIED),
+            },
         };
         Ok(Self { address, sw_if, kind })
     }
@@ -134,7 +147,11 @@ impl Sender {
                 arp::send(world, &interface, vec![arp::Request::announce(ip)]);
             }
             (IpAddr::V6(ip), Kind::Solicitation(source)) => {
-                let frame = compose::solicitation(interface.mac, source, ip, None).to_vec();
+                let frame = if source.is_unspecified() {
+                    probe6(interface.mac, ip)
+                } else {
+                    compose::solicitation(interface.mac, source, ip, None).to_vec()
+                };
                 ip6_nd::say(world, &interface, "requests", vec![frame]);
             }
             (IpAddr::V6(ip), _) => {
@@ -144,6 +161,22 @@ impl Sender {
         }
         true
     }
+}
+
+/// A solicitation from the unspecified address, which names no link-layer address (RFC 4861 4.3).
+pub fn probe6(mac: MacAddr, target: Ipv6Addr) -> Vec<u8> {
+    let group = solicited_node(target);
+    let mut packet = vec![0; Ipv6Header::LEN];
+    packet.extend(NeighborMessage::solicitation(target).as_bytes());
+    compose::write_header(&mut packet, Ipv6Addr::UNSPECIFIED, group);
+    let ethernet = Ethernet::new(mac, MacAddr::ip6_multicast(group), EtherType::IP6);
+    [ethernet.as_bytes(), &packet].concat()
+}
+
+/// True if an interface has this address, also that of the link.
+fn has6(world: &World, sw_if: SwIfIndex, ip: Ipv6Addr) -> bool {
+    let own = world.get::<Addresses<Ip6>>().list(sw_if);
+    own.iter().any(|own| own.addr() == ip) || world.get::<LinkLocals>().address(sw_if) == Some(ip)
 }
 
 /// Our address in the network of a host; that of the link for one of the link, or if there is no

@@ -128,13 +128,11 @@ pub struct Reply(pub Run);
 
 impl<R: From<Answers>> Pending<World, R> for Reply {
     fn poll(&mut self, _: &World, now: Duration) -> Option<Result<R>> {
-        loop {
-            match self.0.step(now) {
-                Ok(Step::Sent) => {}
-                Ok(Step::Waits) => return None,
-                Ok(Step::Done) => return Some(Ok(self.0.answers().into())),
-                Err(error) => return Some(Err(error)),
-            }
+        match self.0.step(now) {
+            // One frame a poll: control has other work, too.
+            Ok(Step::Sent | Step::Waits) => None,
+            Ok(Step::Done) => Some(Ok(self.0.answers().into())),
+            Err(error) => Some(Err(error)),
         }
     }
 

@@ -25,7 +25,8 @@ struct Station {
 pub struct Waiter {
     /// The address whose stations are counted.
     pub address: IpAddr,
-    /// Every use of the address by another station counts, not replies only (RFC 5227 2.1.1).
+    /// Every use of the address by another station counts, and its probes for it, not replies only
+    /// (RFC 5227 2.1.1).
     pub detects_conflicts: bool,
     replies: AtomicU32,
     stations: [Station; STATIONS],

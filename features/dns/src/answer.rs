@@ -14,6 +14,10 @@ use zerocopy::IntoBytes;
 pub const MAX_TTL: u32 = 86_400;
 /// Seconds that it is kept at most that a name or a type doesn't exist.
 const MAX_NEGATIVE_TTL: u32 = 300;
+/// Seconds that it is kept that the servers fail (RFC 9520 3.2: at least 1, at most 300).
+const FAILURE_TTL: u32 = 5;
+/// The flags of a query that its response has as well: opcode, recursion (RFC 1035 4.1.1).
+const ECHOED: u16 = 0x7800 | DnsHeader::RECURSION_DESIRED;
 const SECOND: u64 = 1_000_000_000;
 
 /// A client that waits for an answer.
@@ -27,16 +31,20 @@ pub struct Client {
     pub table: net::TableIndex,
     /// The id of its query.
     pub id: u16,
-    /// It wants us to ask others.
-    pub recursion: bool,
+    /// The flags of its query that its response has as well.
+    pub echoed: u16,
     /// Its question, as it wrote it.
     pub question: Question,
 }
 
 impl Client {
+    /// True if it wants us to ask others.
+    pub fn recursion(&self) -> bool {
+        self.echoed & DnsHeader::RECURSION_DESIRED != 0
+    }
+
     fn flags(&self) -> u16 {
-        let desired = if self.recursion { DnsHeader::RECURSION_DESIRED } else { 0 };
-        DnsHeader::RESPONSE | DnsHeader::RECURSION_AVAILABLE | desired
+        DnsHeader::RESPONSE | DnsHeader::RECURSION_AVAILABLE | self.echoed
     }
 
     /// A response without records.
@@ -94,6 +102,43 @@ impl Answer {
         }
         let least = records.iter().map(|(_, ttl, _)| *ttl).min().unwrap_or(0);
         Self { message, head, ttls, came: now, ttl: ttl.unwrap_or(least).min(MAX_TTL) }
+    }
+
+    /// The answer for a question for which all servers fail.
+    pub fn failure(question: &Question, rcode: Rcode, now: u64) -> Self {
+        Self::compose(question, rcode, &[], Some(FAILURE_TTL), now)
+    }
+
+    /// Adds the start of the zone in which the last name of aliases, or its records, don't exist:
+    /// it tells clients how long that is valid (RFC 2308 3). `last` is the answer that has it.
+    #[must_use]
+    pub fn with_zone(mut self, last: &Self, parsed: &Message) -> Self {
+        let zone = parsed.authority.iter().find(|record| record.kind == RecordType::SOA);
+        let Some(Record { name, ttl, ttl_at, .. }) = zone else { return self };
+        // Behind the TTL and a length: two names, of which pointers wouldn't fit here, and numbers.
+        let Ok((primary, at)) = Name::read(&last.message, ttl_at + 6) else { return self };
+        let Ok((mailbox, at)) = Name::read(&last.message, at) else { return self };
+        let Some(numbers) = last.message.get(at..at + 20) else { return self };
+        let data = [primary.bytes(), mailbox.bytes(), numbers].concat();
+        let ttl = (*ttl).min(MAX_TTL);
+        self.ttls.push((self.message.len() + name.bytes().len() + 4, ttl));
+        self.message.extend_from_slice(name.bytes());
+        self.message.extend(RecordType::SOA.0.to_be_bytes());
+        self.message.extend(dns::CLASS_IN.to_be_bytes());
+        self.message.extend(ttl.to_be_bytes());
+        self.message.extend((data.len() as u16).to_be_bytes());
+        self.message.extend(data);
+        self.message.get_mut(8..10).iter_mut().for_each(|n| n.copy_from_slice(&[0, 1]));
+        self
+    }
+
+    /// Marks an answer that has lost records on its way; such an answer isn't kept.
+    #[must_use]
+    pub fn truncated(mut self) -> Self {
+        let [high, _] = DnsHeader::TRUNCATED.to_be_bytes();
+        self.message.get_mut(2).into_iter().for_each(|flags| *flags |= high);
+        self.ttl = 0;
+        self
     }
 
     /// When it ends, in nanoseconds.
@@ -195,18 +240,20 @@ pub fn lack(rcode: Rcode, name: &Name) -> Error {
 }
 
 /// Seconds that a response may be kept: the least TTL of its answers; without an answer, as the
-/// zone's start in the authority section says (RFC 2308 5), and without one not at all.
+/// zone's start in the authority section says (RFC 2308 5), and without one not at all. Aliases
+/// that lead to nothing end with their own TTLs, too.
 fn lifetime(message: &Message) -> u32 {
     let question = message.questions.first();
     let has_answer = question.is_some_and(|question| answers(message, question));
+    let least = message.answers.iter().map(|record| record.ttl).min();
     if message.header.rcode() == Rcode::NO_ERROR && has_answer {
-        return message.answers.iter().map(|record| record.ttl).min().unwrap_or(0).min(MAX_TTL);
+        return least.unwrap_or(0).min(MAX_TTL);
     }
     let soa = message.authority.iter().find_map(|record| match record.data {
         RecordData::Soa(soa) => Some(record.ttl.min(soa.minimum)),
         _ => None,
     });
-    soa.unwrap_or(0).min(MAX_NEGATIVE_TTL)
+    soa.unwrap_or(0).min(least.unwrap_or(MAX_NEGATIVE_TTL)).min(MAX_NEGATIVE_TTL)
 }
 
 /// True if the answer section has a record that was asked for.
@@ -226,7 +273,7 @@ pub fn answers(message: &Message, question: &Question) -> bool {
 pub fn read(query: &crate::received::Query) -> Result<Client, Option<Vec<u8>>> {
     let bytes = query.bytes.message();
     let header = <DnsHeader as wire::Header>::view(bytes).ok_or(None)?;
-    let recursion = header.has(DnsHeader::RECURSION_DESIRED);
+    let echoed = header.flags.get() & ECHOED;
     let id = header.id.get();
     let parsed = Message::parse(bytes).ok();
     let question = parsed.as_ref().and_then(|message| message.questions.first().cloned());
@@ -234,11 +281,11 @@ pub fn read(query: &crate::received::Query) -> Result<Client, Option<Vec<u8>>> {
     let written = |q: &Question| HEADER + q.name.bytes().len() + 4;
     let sound = question.filter(|q| parsed.as_ref().is_some_and(|m| m.questions_end == written(q)));
     let Some(question) = sound else {
-        let flags = DnsHeader::RESPONSE | u16::from(Rcode::FORMAT_ERROR.0);
+        let flags = DnsHeader::RESPONSE | echoed | u16::from(Rcode::FORMAT_ERROR.0);
         return Err(Some(DnsHeader::of(id, flags).as_bytes().to_vec()));
     };
     let client =
-        Client { to: query.client, own: query.own, table: query.table, id, recursion, question };
+        Client { to: query.client, own: query.own, table: query.table, id, echoed, question };
     let Question { kind, class, .. } = client.question;
     let unknown = matches!(kind, RecordType::OPT | RecordType::AXFR | RecordType::IXFR);
     if header.opcode() != 0 || class != dns::CLASS_IN || unknown {

@@ -2,10 +2,11 @@
 //! The state of the resolver, and what operators and clients of the API change.
 
 use crate::cache::{self, Cache, Static};
-use crate::pending::{Outcome, Owner, Table};
+use crate::pending::{Outcome, Owner, Table, Waiter};
 use crate::received::{Query, Response};
 use cli::{Error, Result, retval};
-use graph::{Shared, Signal, World};
+use graph::{Deleted, Shared, Signal, World};
+use net::DeletedTable;
 use stats::Simple;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -82,6 +83,18 @@ impl Shared for Dns {
             malformed: counter("malformed"),
             unexpected: counter("unexpected"),
         }
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        let four = deleted.of::<DeletedTable<Ip4>>().map(|table| (table.index, false));
+        let six = deleted.of::<DeletedTable<Ip6>>().map(|table| (table.index, true));
+        let Some((index, is_ip6)) = four.or(six) else { return };
+        // The next new table may get the index: who waits for an answer by this one gets none.
+        let is_gone = |waiter: &Waiter| match waiter {
+            Waiter::Client(client) => client.table == index && client.to.is_ipv6() == is_ip6,
+            Waiter::Call(_) => false,
+        };
+        self.state().table.remove(is_gone);
     }
 }
 

@@ -58,14 +58,14 @@ pub static PLUGIN: Plugin = Plugin {
          turn until one answers, and their answers are kept (`dns enable`, `dns name-server`, `show \
          dns cache`)",
         "Records of all types pass; answers that a name or type doesn't exist are kept up to 5 \
-         minutes; aliases that a server doesn't follow are followed",
+         minutes, failures of all servers 5 seconds; aliases that a server doesn't follow are followed",
         "Names with addresses that the operator gives, and the names of these addresses (`dns cache \
          add`)",
         "Names and addresses are resolved for clients of the API (`dns_resolve_name`, \
          `dns_resolve_ip`)",
         "Forged responses have to guess the server, the port, the id and the question",
     ],
-    spec: &["RFC 1035", "RFC 2181", "RFC 2308", "RFC 3596", "RFC 4343", "RFC 5452"],
+    spec: &["RFC 1035", "RFC 2181", "RFC 2308", "RFC 3596", "RFC 4343", "RFC 5452", "RFC 9520"],
     limits: &[
         "UDP alone, messages of at most 512 bytes: no TCP, no EDNS; a longer answer is passed on cut \
          off, as the server says",
@@ -74,7 +74,10 @@ pub static PLUGIN: Plugin = Plugin {
         "Name servers are reached by the default table, from an address of the interface that leads \
          there",
         "16 name servers, 1,000 entries; 256 questions wait for servers, of which a client (of IPv6 a \
-         network of 64 bits) has 32",
+         network of 64 bits) has 32; 1,024 queries wait, of a client 4 for one question",
+        "The cache is shared by all clients, without shares: one that asks for many names displaces \
+         the answers of others",
+        "Responses are taken on 32 random ports, which stay the same while name resolution is enabled",
         "Zones and their transfer aren't served, and names of the router itself aren't looked up by \
          its commands",
     ],

@@ -20,6 +20,7 @@ pub type NameAddresses = (Option<Ipv4Addr>, Option<Ipv6Addr>);
 
 /// Questions for one name, and what becomes of the answers.
 pub struct Lookup<T> {
+    dns: Arc<Dns>,
     name: Name,
     calls: Vec<Arc<OnceLock<Outcome>>>,
     /// The reply made of the answers; `None` if they lack what was asked for.
@@ -45,7 +46,7 @@ impl<T> Lookup<T> {
         }
         let question = |kind| Question { name: name.clone(), kind, class: CLASS_IN };
         let calls = kinds.iter().map(|kind| dns.call(world, &question(*kind))).collect();
-        Ok(Self { name, calls, of, wake: None })
+        Ok(Self { dns, name, calls, of, wake: None })
     }
 
     fn result(&self) -> Option<Result<T>> {
@@ -70,6 +71,15 @@ impl<T> Lookup<T> {
         let failed = outcomes.iter().find(|outcome| !matches!(outcome, Outcome::Answer(_)));
         let last = failed.or(outcomes.first()).map(error);
         Some(Err(last.unwrap_or_else(|| lack(Rcode::NO_ERROR, &self.name))))
+    }
+}
+
+/// A client that has gone waits for nothing, and leaves its share to others.
+impl<T> Drop for Lookup<T> {
+    fn drop(&mut self) {
+        if self.calls.iter().any(|call| call.get().is_none()) {
+            self.dns.give_up(&self.calls);
+        }
     }
 }
 

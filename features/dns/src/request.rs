@@ -6,18 +6,17 @@ use crate::received::{Bytes, Query, ends};
 use buffer::Buffer;
 use graph::{Build, Cx, Head, Next, Node, SwIfIndex, ThreadIndex, Trace, World};
 use ip::Ip;
-use net::Interfaces;
+use net::{Addresses, Interfaces};
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use wire::Header;
 use wire::dns::{DnsHeader, HEADER, Name};
 
 /// `dns4-request` or `dns6-request`.
-pub struct RequestInput<F> {
+pub struct RequestInput<F: Ip> {
     dns: Arc<Dns>,
     interfaces: Arc<Interfaces>,
-    version: PhantomData<F>,
+    addresses: Arc<Addresses<F>>,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +28,7 @@ pub enum To {
     #[count]
     #[counter("DNS request pkts processed")]
     Processed,
-    /// message is no query, or too long for one
+    /// message is no query, is too long for one, or was sent to a group
     #[drop]
     #[counter("DNS pkts with serious discrepancies (dropped)")]
     BadRequest,
@@ -65,7 +64,7 @@ impl Trace for DnsTrace {
 
 impl<F: Ip> Build for RequestInput<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { dns: world.get(), interfaces: world.get(), version: PhantomData }
+        Self { dns: world.get(), interfaces: world.get(), addresses: world.get() }
     }
 }
 
@@ -87,6 +86,12 @@ impl<F: Ip> Node for RequestInput<F> {
         let Some(header) = DnsHeader::view(b.data()) else { return To::BadRequest };
         // Two servers that answer each other's responses would never end.
         if header.has(DnsHeader::RESPONSE) || ends.from.port() == 0 {
+            return To::BadRequest;
+        }
+        // A response has the address that was asked as its source, and no group is one (RFC 1122
+        // 3.2.1.3, RFC 4291 2.7). Packets to other stations don't come here.
+        let own = self.addresses.of(b.rx_if, cx.turn);
+        if F::of_ip(ends.to.ip()).is_none_or(|to| F::is_group(to, own)) {
             return To::BadRequest;
         }
         match header.questions.get() {

@@ -74,10 +74,10 @@ impl Dns {
         match answer::read(&query) {
             Ok(client) => {
                 let question = client.question.clone();
-                if !client.recursion {
+                if !client.recursion() {
                     // The client wants nobody else to be asked (RFC 1035 4.1.1).
                     let known = state.cache.get(&question, world.clock.now());
-                    let outcome = known.map_or(Outcome::Failed(Rcode::REFUSED), Outcome::Answer);
+                    let outcome = known.map_or(Outcome::Failed(Rcode::REFUSED), Outcome::of);
                     return self.tell(world, Waiter::Client(client), &outcome);
                 }
                 self.look_up(world, state, &question, Waiter::Client(client));
@@ -101,9 +101,18 @@ impl Dns {
         outcome
     }
 
+    /// Ends calls whose client has gone.
+    pub fn give_up(&self, calls: &[Arc<OnceLock<Outcome>>]) {
+        let is_one = |waiter: &Waiter| match waiter {
+            Waiter::Call(call) => calls.iter().any(|gone| Arc::ptr_eq(call, gone)),
+            Waiter::Client(_) => false,
+        };
+        self.state().table.remove(is_one);
+    }
+
     fn look_up(&self, world: &World, state: &mut State, question: &Question, waiter: Waiter) {
         if let Some(answer) = state.cache.get(question, world.clock.now()) {
-            return self.tell(world, waiter, &Outcome::Answer(answer));
+            return self.tell(world, waiter, &Outcome::of(answer));
         }
         let (wait, lost) = state.table.wait(question, waiter);
         for waiter in lost {
@@ -123,8 +132,7 @@ impl Dns {
         let Some(pending) = state.table.pending.get_mut(question) else { return };
         let n = servers.len();
         if pending.tries >= ROUNDS * n {
-            let rcode = pending.rcode.unwrap_or(Rcode::SERVER_FAILURE);
-            return self.finish(world, state, question, Outcome::Failed(rcode));
+            return self.give_in(world, state, question);
         }
         let Some(&server) = servers.get((pending.first + pending.tries) % n) else { return };
         let patience = SECOND << (pending.tries / n);
@@ -149,6 +157,33 @@ impl Dns {
         origin::send(world, &ends, vec![message], &self.asked);
     }
 
+    /// Asks the next server at once, since one has failed; but none again before its time, nor if
+    /// all have failed.
+    fn ask_other(&self, world: &World, state: &mut State, question: &Question) {
+        let Some(pending) = state.table.pending.get_mut(question) else { return };
+        if !pending.failed.contains(&pending.asked.server) {
+            pending.failed.push(pending.asked.server);
+        }
+        if state.servers.iter().all(|server| pending.failed.contains(server)) {
+            return self.give_in(world, state, question);
+        }
+        if !pending.tries.is_multiple_of(state.servers.len()) {
+            self.ask(world, state, question);
+        }
+    }
+
+    /// Ends a question for which no server has an answer. That is kept for a while, so that clients
+    /// who go on asking don't reach the servers each time (RFC 9520 3.2).
+    fn give_in(&self, world: &World, state: &mut State, question: &Question) {
+        let Some(pending) = state.table.pending.get(question) else { return };
+        let rcode = pending.rcode.unwrap_or(Rcode::SERVER_FAILURE);
+        if pending.tries > 0 {
+            let failure = Answer::failure(question, rcode, world.clock.now());
+            state.cache.put(question.clone(), Arc::new(failure));
+        }
+        self.finish(world, state, question, Outcome::Failed(rcode));
+    }
+
     fn read_response(&self, world: &World, state: &mut State, response: &Response) {
         let bytes = response.bytes.message();
         let Ok(message) = Message::parse(bytes) else { return self.malformed.control().add(0, 1) };
@@ -169,7 +204,7 @@ impl Dns {
             rcode => {
                 pending.rcode = Some(rcode);
                 prefer_other(state, response.server);
-                return self.ask(world, state, &question);
+                return self.ask_other(world, state, &question);
             }
         }
         self.read_answer(world, state, &question, bytes, &message);
@@ -189,7 +224,7 @@ impl Dns {
         let Some((canonical, chain)) = message.canonical(&asked.name) else {
             // Aliases in a circle.
             pending.rcode = Some(Rcode::SERVER_FAILURE);
-            return self.ask(world, state, question);
+            return self.ask_other(world, state, question);
         };
         let is_final = answer::answers(message, &asked)
             || message.header.has(DnsHeader::TRUNCATED)
@@ -205,12 +240,12 @@ impl Dns {
             let aliases: Vec<_> = aliases.collect();
             let seen = pending.aliases.iter().any(|(name, ..)| name == canonical);
             if seen || pending.aliases.len() + aliases.len() > MOST_ALIASES {
-                let outcome = Outcome::Failed(Rcode::SERVER_FAILURE);
-                return self.finish(world, state, question, outcome);
+                pending.rcode = Some(Rcode::SERVER_FAILURE);
+                return self.give_in(world, state, question);
             }
             pending.aliases.extend(aliases);
             pending.asked.question.name = canonical.clone();
-            pending.tries = 0;
+            (pending.tries, pending.failed) = (0, Vec::new());
             return self.ask(world, state, question);
         }
         let answer = Answer::new(bytes.to_vec(), message, now);
@@ -277,7 +312,9 @@ fn joined(
     let more = message.answers.iter().filter(|record| known(&record.data));
     records.extend(more.map(|r| (r.name.clone(), r.ttl.min(answer::MAX_TTL), r.data.clone())));
     let least = aliases.iter().map(|(_, ttl, _)| *ttl).min().unwrap_or(0).min(last.ttl);
-    Answer::compose(question, last.rcode(), &records, Some(least), now)
+    let answer = Answer::compose(question, last.rcode(), &records, Some(least), now)
+        .with_zone(last, message);
+    if message.header.has(DnsHeader::TRUNCATED) { answer.truncated() } else { answer }
 }
 
 /// Asks another server first from now on, if this one was first.

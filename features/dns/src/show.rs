@@ -48,6 +48,7 @@ fn brief(answer: &Answer) -> String {
         return "no such name".into();
     }
     match &answer.records()[..] {
+        [] if answer.rcode() != Rcode::NO_ERROR => "no server answers".into(),
         [] => "no such records".into(),
         records => records.iter().map(data).collect::<Vec<_>>().join(", "),
     }

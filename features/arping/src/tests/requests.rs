@@ -3,9 +3,13 @@
 
 use super::*;
 use crate::api::*;
+use crate::run::{Reply, Run};
+use graph::World;
+use msg::Pending;
 use net::api::{Address, InterfaceIndex};
 use std::cell::RefCell;
 use std::net::IpAddr;
+use std::time::Duration;
 
 fn address(text: &str) -> Address {
     text.parse::<IpAddr>().expect("an address").into()
@@ -84,6 +88,74 @@ fn a_conflict_is_any_use_of_the_address_by_another_station() {
         MacAddr::BROADCAST,
     );
     assert_eq!(rig.sent(), vec![(0, probe); 3]);
+}
+
+#[suite::test]
+fn an_interval_of_zero_is_a_millisecond() {
+    let mut rig = rig(1);
+    let request = Arping { interval: 0.0, ..arping(&rig, "10.0.0.9") };
+    assert_eq!(call(&mut rig, request, &[]).map(|reply| reply.reply_count), Ok(0));
+    assert_eq!(rig.sent().len(), 3);
+    // One frame a poll, however often control looks.
+    let request = crate::request::Request {
+        address: [10, 0, 0, 9].into(),
+        sw_if: rig.ports[0],
+        gratuitous: false,
+        detects_conflicts: false,
+        repeat: u32::MAX,
+        interval: crate::request::interval(0.0).expect("an interval"),
+    };
+    let world = rig.world();
+    let mut reply = Reply(Run::new(&world, request).expect("it runs"));
+    let times = [0, 0, 900, 1000, 1000, 9000].map(Duration::from_micros);
+    let sent = times.map(|now| {
+        let done = Pending::<World, ArpingReply>::poll(&mut reply, &world, now);
+        assert!(done.is_none(), "it goes on");
+        rig.bench.settle();
+        rig.sent().len()
+    });
+    assert_eq!(sent, [1, 0, 0, 1, 0, 1]);
+}
+
+#[suite::test]
+fn an_address_of_ours_is_probed_without_a_sender() {
+    let mut rig = rig(1);
+    let own = [10, 0, 0, 1];
+    let probe =
+        |mac| arp_frame(ArpOp::REQUEST, (mac, [0; 4]), (MacAddr::ZERO, own), MacAddr::BROADCAST);
+    // Another station probes the address meanwhile, and our own probe comes back.
+    let request = acd(&rig, "10.0.0.1");
+    let answer = call(&mut rig, request, &[probe(OTHER), probe(port_mac(0))]).expect("an answer");
+    assert_eq!((answer.reply_count, answer.mac_address.0), (1, OTHER.0));
+    // Not the replies that defend the address.
+    let requests: Vec<_> = rig.sent().into_iter().filter(|(_, frame)| frame[21] == 1).collect();
+    assert_eq!(requests, vec![(0, probe(port_mac(0))); 3]);
+    // An arping that detects no conflicts doesn't count probes.
+    let request = arping(&rig, "10.0.0.9");
+    let other = arp_frame(
+        ArpOp::REQUEST,
+        (OTHER, [0; 4]),
+        (MacAddr::ZERO, [10, 0, 0, 9]),
+        MacAddr::BROADCAST,
+    );
+    assert_eq!(call(&mut rig, request, &[other]).map(|reply| reply.reply_count), Ok(0));
+    rig.sent();
+    // From the unspecified address to the group of the address, without a link-layer address.
+    let request = acd(&rig, "2001:db8::1");
+    let ip: Ipv6Addr = "2001:db8::1".parse().expect("an address");
+    let [other, ours] = [OTHER, port_mac(0)].map(|mac| crate::request::probe6(mac, ip));
+    let answer = call(&mut rig, request, &[other, ours]).expect("an answer");
+    assert_eq!((answer.reply_count, answer.mac_address.0), (1, OTHER.0));
+    let sent = rig.sent();
+    let frames = sent.iter().filter(|(_, frame)| frame.get(54) == Some(&135));
+    let frames: Vec<_> = frames.map(|(_, frame)| frame).collect();
+    assert_eq!(frames.len(), 3);
+    for frame in frames {
+        assert_eq!((frame.len(), &frame[..6]), (14 + 40 + 24, &[0x33, 0x33, 0xff, 0, 0, 1][..]));
+        assert_eq!((&frame[22..38], &frame[62..78]), (&[0; 16][..], &ip.octets()[..]));
+        assert_eq!(frame[38..54], wire::nd::solicited_node(ip).octets());
+        assert_eq!(wire::l4::verify(&frame[14..]), Ok(wire::l4::Verdict::Valid));
+    }
 }
 
 #[suite::test]

@@ -134,7 +134,13 @@ fn wrong_queries_are_refused_or_dropped_by_name() {
         change(&mut bad.message);
         bad
     };
-    let rcode = |rig: &mut Rig, bad: &Datagram| one(pass(rig, bad)).parsed().header.rcode().0;
+    let rcode = |rig: &mut Rig, bad: &Datagram| {
+        let refusal = one(pass(rig, bad)).parsed().header;
+        // The opcode, and that others be asked, are the query's (RFC 1035 4.1.1).
+        let asked = u16::from_be_bytes([bad.message[2], bad.message[3]]);
+        assert_eq!(refusal.flags.get() & 0xf900, 0x8000 | asked & 0x7900);
+        refusal.rcode().0
+    };
     assert_eq!(rcode(&mut rig, &with(&|m| m.truncate(20))), 1);
     assert_eq!(rcode(&mut rig, &with(&|m| m.push(0))), 1);
     // A pointer where the name has to be.
@@ -161,6 +167,24 @@ fn wrong_queries_are_refused_or_dropped_by_name() {
         m.extend([0, 0, 41, 0x10, 0, 0, 0, 0, 0, 0, 0]);
     });
     assert_eq!(one(pass(&mut rig, &edns)).port, 1);
+}
+
+#[suite::test]
+fn a_query_to_a_group_is_dropped() {
+    let mut rig = rig();
+    rig.cli("dns cache add a.example 1.2.3.4");
+    let counter = "DNS pkts with serious discrepancies (dropped)";
+    let mut asks = ask(2, 1, "a.example", RecordType::A);
+    assert_eq!(one(pass(&mut rig, &asks)).from, at("10.0.0.1", 53));
+    for group in ["224.0.0.1", "10.0.0.255", "255.255.255.255"] {
+        asks.to = at(group, 53);
+        assert_eq!(pass(&mut rig, &asks), [], "{group}");
+    }
+    assert!(rig.count("dns4-request", counter) > 0);
+    let to = at("ff02::1", 53);
+    let asks = Datagram { from: at("2001:db8::2", 4000), to, ..asks };
+    assert_eq!(pass(&mut rig, &asks), []);
+    assert_eq!(rig.count("dns6-request", "DNS request pkts processed"), 0);
 }
 
 #[suite::test]

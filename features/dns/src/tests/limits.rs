@@ -2,8 +2,9 @@
 //! Limits, and whose they are.
 
 use super::*;
+use crate::answer::Client;
 use crate::control::Dns;
-use crate::pending::MOST;
+use crate::pending::{MOST, Table, Wait, Waiter};
 
 fn waiting(rig: &Rig) -> usize {
     rig.world().get::<Dns>().state().table.pending.len()
@@ -50,6 +51,77 @@ fn a_client_with_few_questions_gets_room_of_one_with_many() {
             1
         );
     }
+}
+
+#[suite::test]
+fn one_client_does_not_take_a_name_from_others() {
+    let mut rig = rig();
+    let mut asked = one(pass(&mut rig, &ask(2, 0, "a.example", RecordType::A)));
+    let mut refused = Vec::new();
+    for (host, id) in (1..8).map(|id| (2, id)).chain((3..43).map(|host| (host, 1))) {
+        for sent in pass(&mut rig, &ask(host, id, "a.example", RecordType::A)) {
+            match sent.port {
+                // The server is asked again after a second.
+                1 => asked = sent,
+                _ => refused.push((host, id, sent.parsed().header.rcode().0)),
+            }
+        }
+    }
+    assert_eq!(refused, [4, 5, 6, 7].map(|id| (2, id, 2)));
+    let got = pass(&mut rig, &response(&asked, 0, &[a("a.example", 60, [1; 4])], None));
+    assert!(got.iter().all(|got| got.port == 0 && addresses(got).0.len() == 1));
+    let hosts = got.iter().map(|got| got.to.ip()).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!((got.len(), hosts.len()), (44, 41));
+}
+
+#[suite::test]
+fn a_client_that_waits_for_few_gets_room_of_one_that_waits_for_many() {
+    let mut table = Table::default();
+    let mut wait = |host: u8, i: u16| {
+        let question = question(&format!("n{i}.example"), RecordType::A);
+        let client = Client {
+            to: SocketAddr::new([10, 0, 0, host].into(), 99),
+            own: [10, 0, 0, 1].into(),
+            table: TableIndex::DEFAULT,
+            id: i,
+            echoed: 0,
+            question: question.clone(),
+        };
+        let (wait, lost) = table.wait(&question, Waiter::Client(client));
+        (wait, lost.len())
+    };
+    for host in 0..32 {
+        for i in 0..32 {
+            let new = if host == 0 { Wait::New } else { Wait::Joined };
+            assert_eq!(wait(host, i), (new, 0), "{host} {i}");
+        }
+    }
+    assert_eq!(wait(3, 99), (Wait::NoRoom, 1), "its own share");
+    assert_eq!(wait(99, 0), (Wait::Joined, 1));
+    assert_eq!(wait(99, 99), (Wait::New, 1));
+    // All go, and no share is left behind.
+    assert_eq!(table.remove(|_| true).len(), 1024);
+    assert!(table.pending.is_empty());
+    for i in 0..32 {
+        let question = question(&format!("n{i}.example"), RecordType::A);
+        let call = Waiter::Call(std::sync::Arc::default());
+        assert_eq!(table.wait(&question, call).0, Wait::New);
+    }
+}
+
+#[suite::test]
+fn a_deleted_table_takes_those_who_wait_there() {
+    let mut rig = rig();
+    rig.cli("ip table add 7");
+    rig.cli("set interface ip address del p0 10.0.0.1/24");
+    rig.cli("set interface ip table p0 7");
+    rig.cli("set interface ip address p0 10.0.0.1/24");
+    assert_eq!(one(pass(&mut rig, &ask(2, 1, "a.example", RecordType::A))).port, 1);
+    assert_eq!(waiting(&rig), 1);
+    rig.cli("set interface ip address del p0 10.0.0.1/24");
+    rig.cli("set interface ip table p0 0");
+    rig.cli("ip table del 7");
+    assert_eq!(waiting(&rig), 0);
 }
 
 #[suite::test]
