@@ -22,6 +22,7 @@ cp "$2"/*.deb "$2/inside" "$1/packages"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/up,workdir=$1/work" "$1/root"
 mount -t proc proc "$1/root/proc"
 mount --rbind /dev "$1/root/dev"
+mount -t tmpfs tmpfs "$1/root/dev/shm"
 mount -t tmpfs tmpfs "$1/root/run"
 mkdir "$1/root/packages"
 mount --bind "$1/packages" "$1/root/packages"
@@ -67,6 +68,12 @@ asked daemon-reload
 
 echo "== verify the unit"
 if command -v systemd-analyze >/dev/null; then
+    # A tool that can't work here would find no fault in ours either.
+    unit=/usr/lib/systemd/system/ferrovia.service
+    sed 's/^Type=.*/Type=nonsense/' "$unit" >/etc/systemd/system/ferrovia-faulty.service
+    systemd-analyze verify --man=no ferrovia-faulty.service 2>/faulty.log || true
+    grep -q 'ferrovia-faulty.*nonsense' /faulty.log || fail "systemd-analyze verify finds no fault in a faulty unit: $(cat /faulty.log)"
+    rm /etc/systemd/system/ferrovia-faulty.service
     systemd-analyze verify --man=no ferrovia.service 2>/verify.log || true
     # Faults of other units of this machine aren't ours.
     ! grep ferrovia /verify.log || fail "systemd-analyze verify finds faults"

@@ -46,7 +46,7 @@ impl Limits {
     ///
     /// # Errors
     /// The ports can't be made, or the tester can't measure itself.
-    pub fn sample(
+    fn sample(
         &mut self,
         bench: &Bench,
         traffic: &Traffic,
@@ -82,6 +82,22 @@ impl Limits {
         let rate = found.rate;
         results.selftests.push(found);
         Ok(Some(rate))
+    }
+
+    /// As [`Self::sample`]. A tester that can't measure itself says so and goes on: results without
+    /// its limit are results, too.
+    pub fn sample_or_none(
+        &mut self,
+        bench: &Bench,
+        traffic: &Traffic,
+        results: &mut Results,
+        (clock, progress): (&RunClock, &mut Progress),
+    ) -> Option<f64> {
+        self.sample(bench, traffic, results, (clock, progress)).unwrap_or_else(|reason| {
+            progress.clear();
+            eprintln!("ferrotest: the tester's own limit: {reason}");
+            None
+        })
     }
 }
 

@@ -329,8 +329,9 @@ fn group(
     // The device that begins is drawn, so that a drift of the machine favours none.
     let first = random.below(benches.len().max(1) as u32) as usize;
     let mut failed = vec![None; benches.len()];
-    // The tester's limit before the repeat, once one is due.
-    let mut before: Option<Option<f64>> = None;
+    // The tester's limit before the repeat, once one is due, and whether it is that of simulated
+    // links.
+    let mut before: Option<(bool, Option<f64>)> = None;
     for repeat in 0..plan.settings.repeats as usize {
         for turn in 0..benches.len() {
             let device = (first + turn) % benches.len();
@@ -339,9 +340,10 @@ fn group(
                 progress.skip();
                 continue;
             }
+            let is_simulated = bench.is_simulated();
             let limit = match before {
-                Some(before) => before,
-                None => limits.sample(bench, traffic, results, (*clock, progress))?,
+                Some((of, before)) if of == is_simulated => before,
+                _ => limits.sample_or_none(bench, traffic, results, (*clock, progress)),
             };
             let measurement = &mut results.measurements[at[device]];
             measurement.outcome = Outcome::Interrupted;
@@ -374,8 +376,10 @@ fn group(
                     failed[device] = Some(reason);
                 }
             }
-            let after = limits.sample(bench, traffic, results, (*clock, progress))?;
-            before = Some(after);
+            // The repeat isn't lost, whatever happens to the tester behind it.
+            save(plan.file.as_deref(), results)?;
+            let after = limits.sample_or_none(bench, traffic, results, (*clock, progress));
+            before = Some((is_simulated, after));
             if let Some(limit) = limit::around(limit, after) {
                 results.measurements[at[device]].judge_limit(repeat as u32, limit);
             }

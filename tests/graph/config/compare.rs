@@ -242,7 +242,10 @@ pub fn as_started(reached: &mut Instance, config: &str, what: &str) {
 
 /// The lines of an answer without numbers of objects, sorted.
 fn unnumbered(answer: &str) -> Vec<&str> {
-    let is_number = |line: &&str| line.contains("ind");
+    let is_number = |line: &&str| {
+        let mut words = line.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| ["index", "ind", "indices"].contains(&word))
+    };
     let mut lines: Vec<_> = answer.lines().filter(|line| !is_number(line)).collect();
     lines.iter_mut().for_each(|line| *line = line.trim().trim_end_matches(','));
     lines.sort_unstable();
