@@ -172,7 +172,7 @@ impl Server {
         if let Err(error) = active.write() {
             return Progress::Ended(End::Failed(error));
         }
-        // What a short write has left goes out when there is room, not when the peer sends next.
+        // The rest after a short write goes out when there is room, not when the peer sends next.
         let wakes = (active.out.len() <= ANSWERS, !active.out.is_empty());
         if wakes != self.wakes {
             // A socket that has been watched may be changed.
