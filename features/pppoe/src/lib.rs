@@ -80,6 +80,7 @@ pub static PLUGIN: Plugin = Plugin {
     cli: self::cli::COMMANDS,
     api: &[api::API],
     config: self::cli::write_config,
+    volatile: &[("show pppoe fib*", "learned clients")],
     examples: self::cli::EXAMPLES,
     start: |world| {
         ethernet::register_ethertype(world, EtherType::PPPOE_DISCOVERY, "pppoe-cp-dispatch")?;
