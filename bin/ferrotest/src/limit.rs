@@ -84,8 +84,8 @@ impl Limits {
         Ok(Some(rate))
     }
 
-    /// As [`Self::sample`]. A tester that can't measure itself says so and goes on: results without
-    /// its limit are results, too.
+    /// The tester's limit, measured now. A tester that can't measure itself says so and goes on:
+    /// results without its limit are results, too.
     pub fn sample_or_none(
         &mut self,
         bench: &Bench,

@@ -28,7 +28,7 @@ pub struct Engine {
     pub counts: Counts,
     pub links: Links,
     pub objects: Objects,
-    /// True if routes that are in force are reported to the peer, with [`OFFLOAD`].
+    /// True if routes that are in force are reported to the peer (RTM_F_OFFLOAD).
     pub answers: bool,
     /// Number of routes at most.
     pub most: usize,
