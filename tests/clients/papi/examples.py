@@ -31,15 +31,16 @@ class Programs(unittest.TestCase):
     def test_a_module_that_is_not_built(self):
         """The package has no function for it, and the daemon says what it belongs to."""
         vpp = client()
-        vpp.connect("dns")
+        vpp.connect("wireguard")
         try:
-            self.assertFalse(hasattr(vpp.api, "dns_enable_disable"))
-            self.assertEqual(vpp.validate_message_table(["dns_enable_disable_8050327d"]), ["dns_enable_disable_8050327d"])
+            self.assertFalse(hasattr(vpp.api, "wireguard_interface_delete"))
+            message = "wireguard_interface_delete_f9e6675e"
+            self.assertEqual(vpp.validate_message_table([message]), [message])
             rows = vpp.api.cli_inband(cmd="show api modules not-built").reply.splitlines()
-            self.assertIn(["dns", "dns_plugin.so"], [row.split() for row in rows])
-            refused = vpp.api.cli_inband(cmd="show dns cache")
+            self.assertIn(["wireguard", "wireguard_plugin.so"], [row.split() for row in rows])
+            refused = vpp.api.cli_inband(cmd="show wireguard peer")
             self.assertNotEqual(refused.retval, 0)
-            self.assertIn("dns_plugin.so", refused.reply)
+            self.assertIn("wireguard_plugin.so", refused.reply)
         finally:
             vpp.disconnect()
 
