@@ -3,6 +3,7 @@
 //! addresses.
 
 use crate::answer::Answer;
+use crate::pending::{Owner, less};
 use cli::{Error, Result, retval};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -23,6 +24,8 @@ pub struct Static {
 
 struct Entry {
     answer: Arc<Answer>,
+    /// The client that asked first.
+    owner: Owner,
     /// When it was used last: its key in [`Cache::order`].
     used: u64,
 }
@@ -35,6 +38,8 @@ pub struct Cache {
     /// Questions by their last use.
     order: BTreeMap<u64, Question>,
     uses: u64,
+    /// Number of answers by the client that asked first.
+    shares: BTreeMap<Owner, usize>,
 }
 
 impl Cache {
@@ -79,29 +84,37 @@ impl Cache {
         (!names.is_empty()).then(|| compose(names))
     }
 
-    /// Keeps an answer. If all entries are in use, the answer that wasn't used for longest goes.
-    pub fn put(&mut self, question: Question, answer: Arc<Answer>) {
+    /// Keeps an answer that this client asked for first. If all entries are in use, the client with
+    /// most of them loses the one that wasn't used for longest.
+    pub fn put(&mut self, question: Question, answer: Arc<Answer>, owner: Owner) {
         self.remove(&question);
         if answer.ttl == 0 || self.statics.len() >= MOST {
             return;
         }
         self.uses += 1;
         self.order.insert(self.uses, question.clone());
-        self.entries.insert(question, Entry { answer, used: self.uses });
+        self.entries.insert(question, Entry { answer, owner, used: self.uses });
+        *self.shares.entry(owner).or_default() += 1;
         self.shrink();
     }
 
     fn shrink(&mut self) {
         while self.entries.len() + self.statics.len() > MOST
-            && let Some((_, question)) = self.order.pop_first()
+            && let Some(most) = self.shares.values().max()
         {
-            self.entries.remove(&question);
+            let is_of_largest = |question: &&Question| {
+                let entry = self.entries.get(question);
+                entry.is_some_and(|entry| self.shares.get(&entry.owner) == Some(most))
+            };
+            let Some(question) = self.order.values().find(is_of_largest).cloned() else { return };
+            self.remove(&question);
         }
     }
 
     fn remove(&mut self, question: &Question) {
         if let Some(entry) = self.entries.remove(question) {
             self.order.remove(&entry.used);
+            less(&mut self.shares, entry.owner);
         }
     }
 
@@ -147,6 +160,7 @@ impl Cache {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.order.clear();
+        self.shares.clear();
     }
 
     /// The names that the operator has given addresses.

@@ -75,8 +75,6 @@ pub static PLUGIN: Plugin = Plugin {
          there",
         "16 name servers, 1,000 entries; 256 questions wait for servers, of which a client (of IPv6 a \
          network of 64 bits) has 32; 1,024 queries wait, of a client 4 for one question",
-        "The cache is shared by all clients, without shares: one that asks for many names displaces \
-         the answers of others",
         "Responses are taken on 32 random ports, which stay the same while name resolution is enabled",
         "Zones and their transfer aren't served, and names of the router itself aren't looked up by \
          its commands",

@@ -142,12 +142,20 @@ pub struct Table {
     questions: BTreeMap<Owner, usize>,
 }
 
-fn less(counts: &mut BTreeMap<Owner, usize>, owner: Owner) {
+/// Counts one less of an owner.
+pub fn less(counts: &mut BTreeMap<Owner, usize>, owner: Owner) {
     if let Some(n) = counts.get_mut(&owner) {
         *n = n.saturating_sub(1);
         if *n == 0 {
             counts.remove(&owner);
         }
+    }
+}
+
+impl Pending {
+    /// The client that has asked first of those who wait.
+    pub fn owner(&self) -> Owner {
+        self.waiters.first().map_or(Owner::Local, Waiter::owner)
     }
 }
 

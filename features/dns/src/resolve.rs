@@ -179,7 +179,7 @@ impl Dns {
         let rcode = pending.rcode.unwrap_or(Rcode::SERVER_FAILURE);
         if pending.tries > 0 {
             let failure = Answer::failure(question, rcode, world.clock.now());
-            state.cache.put(question.clone(), Arc::new(failure));
+            state.cache.put(question.clone(), Arc::new(failure), pending.owner());
         }
         self.finish(world, state, question, Outcome::Failed(rcode));
     }
@@ -253,8 +253,8 @@ impl Dns {
             [] => answer,
             aliases => joined(question, aliases, &answer, message, now),
         };
-        let answer = Arc::new(answer);
-        state.cache.put(question.clone(), answer.clone());
+        let (answer, owner) = (Arc::new(answer), pending.owner());
+        state.cache.put(question.clone(), answer.clone(), owner);
         self.finish(world, state, question, Outcome::Answer(answer));
     }
 

@@ -4,6 +4,7 @@
 use super::*;
 use crate::answer::Answer;
 use crate::cache::{Cache, MOST, Static};
+use crate::pending::Owner;
 use std::sync::Arc;
 use testkit::Rng;
 use wire::dns::Rcode;
@@ -29,7 +30,7 @@ fn the_answers_used_last_are_kept() {
         match rng.below(10) {
             0..6 => {
                 let ttl = rng.below(400) as u32;
-                cache.put(question.clone(), answer(&question, ttl, now));
+                cache.put(question.clone(), answer(&question, ttl, now), Owner::Local);
                 model.retain(|(known, _)| *known != question);
                 if ttl > 0 {
                     model.push((question, now + u64::from(ttl) * SECOND));
@@ -66,7 +67,7 @@ fn the_answers_used_last_are_kept() {
 fn a_thousand_names_may_have_addresses() {
     let mut cache = Cache::default();
     let asked = question("a.example", RecordType::A);
-    cache.put(asked.clone(), answer(&asked, 9, 0));
+    cache.put(asked.clone(), answer(&asked, 9, 0), Owner::Local);
     let given = Static { ip4: Some([2; 4].into()), ip6: None };
     for i in 0..MOST {
         cache.give(name(&format!("s{i}.example")), given).expect("room");
@@ -74,10 +75,31 @@ fn a_thousand_names_may_have_addresses() {
     assert_eq!(cache.get(&asked, 0), None);
     assert_eq!(cache.give(name("more.example"), given).expect_err("full").code(), -162);
     assert_eq!(cache.give(name("S1.example"), given).expect_err("known").code(), -116);
-    cache.put(asked.clone(), answer(&asked, 9, 0));
+    cache.put(asked.clone(), answer(&asked, 9, 0), Owner::Local);
     assert_eq!(cache.answers().count(), 0);
     cache.forget(&name("s1.example")).expect("known");
     assert_eq!(cache.forget(&name("s1.example")).expect_err("gone").code(), -6);
-    cache.put(asked.clone(), answer(&asked, 9, 0));
+    cache.put(asked.clone(), answer(&asked, 9, 0), Owner::Local);
     assert!(cache.get(&asked, 0).is_some());
+}
+
+/// A client that asks for many names displaces its own answers, not those of others.
+#[suite::test]
+fn a_client_keeps_others_answers() {
+    let mut cache = Cache::default();
+    let host = |n: u8| Owner::of(IpAddr::from([10, 0, 0, n]));
+    let ask = |cache: &mut Cache, text: &str, owner| {
+        let asked = question(text, RecordType::A);
+        cache.put(asked.clone(), answer(&asked, 9, 0), owner);
+        asked
+    };
+    let few: Vec<_> =
+        (0..10).map(|n| ask(&mut cache, &format!("few{n}.example"), host(1))).collect();
+    let many: Vec<_> =
+        (0..3 * MOST).map(|n| ask(&mut cache, &format!("many{n}.example"), host(2))).collect();
+    assert_eq!(cache.answers().count(), MOST);
+    assert!(few.iter().all(|asked| cache.get(asked, 0).is_some()));
+    let kept = many.iter().filter(|asked| cache.get(asked, 0).is_some()).count();
+    assert_eq!(kept, MOST - few.len());
+    assert!(many[2 * MOST + 10..].iter().all(|asked| cache.get(asked, 0).is_some()), "the latest");
 }
