@@ -69,7 +69,8 @@ pub static PLUGIN: Plugin = Plugin {
     spec: &["FRRouting: dplane_fpm_nl", "rtnetlink(7)", "RFC 8950"],
     limits: &[
         "One peer at a time; 4 more wait, others are refused",
-        "Mirrors in the default namespace only (`lcp default netns`)",
+        "Mirrors in the namespace of the listener only; with a Unix socket without `netns`, in the \
+         default one (`lcp default netns`)",
         "Refused and counted: label-switched paths, MAC addresses of routers (EVPN), encapsulation, \
          routes for some sources, multicast routes",
         "512 next hops of a route, 65,536 next-hop objects, 1,048,576 members of groups, 1,024 \

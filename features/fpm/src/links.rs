@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Interfaces as messages name them: by the kernel's index in the peer's namespace.
 
+use crate::settings::Settings;
 use graph::{SwIfIndex, World};
-use linux_cp::{Made, Pair, Pairs, Settings};
+use linux_cp::{Made, Pair, Pairs};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of unknown interfaces that are remembered.
@@ -47,9 +48,9 @@ impl Links {
     }
 }
 
-/// The pairs in the default namespace, where the routing daemon is.
-pub fn pairs(world: &World) -> BTreeMap<u32, SwIfIndex> {
-    let namespace = world.get::<Settings>().get().default_namespace;
+/// The pairs in the namespace of a listener's peer.
+pub fn pairs(world: &World, listener: &Settings) -> BTreeMap<u32, SwIfIndex> {
+    let namespace = listener.peers_namespace(world.get::<linux_cp::Settings>().get());
     let all = world.get::<Pairs>().list().into_iter().map(|(_, pair)| pair);
     let is_there = |pair: &Pair| pair.made != Made::Given && pair.namespace == namespace;
     all.filter(is_there).map(|pair| (pair.vif, pair.phy)).collect()

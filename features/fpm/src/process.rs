@@ -120,7 +120,7 @@ impl Fpm {
     /// Starts the process.
     ///
     /// # Errors
-    /// The system's.
+    /// The system gives no epoll instance, or none to wait for.
     pub fn start(world: &World) -> std::io::Result<()> {
         let this: Arc<Self> = world.get();
         let events = Events::new()?;
@@ -360,7 +360,8 @@ impl Inner {
 
     /// Does what is due. Returns true if there is more.
     fn run(&mut self, world: &World, events: &Events) -> bool {
-        let must_read_again = self.engine.links.set(links::pairs(world));
+        let pairs = self.settings.as_ref().map(|settings| links::pairs(world, settings));
+        let must_read_again = self.engine.links.set(pairs.unwrap_or_default());
         self.open(events);
         if must_read_again && self.is_connected() {
             log::info!(target: "fpm", "an interface has a mirror now: the peer has to connect again");

@@ -78,7 +78,7 @@ impl Server {
     /// Listens as these settings say.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of [`Listener::open`].
     pub fn open(settings: &Settings, events: &Events) -> io::Result<Self> {
         let listener = Listener::open(settings)?;
         events.read(&listener)?;

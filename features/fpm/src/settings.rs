@@ -63,6 +63,17 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The network namespace in which the peer's interfaces are; `None`: that of the process. A
+    /// socket of the file system is reached from all of them: then it is that of mirrors that name
+    /// none.
+    pub fn peers_namespace(&self, mirrors: linux_cp::Values) -> Option<String> {
+        match (&self.namespace, &self.listen) {
+            (Some(namespace), _) => Some(namespace.clone()),
+            (None, Listen::Tcp(_)) => None,
+            (None, Listen::Unix(_)) => mirrors.default_namespace,
+        }
+    }
+
     /// Reads the settings of startup.conf; `None` without a section `fpm`.
     pub fn of_startup(world: &World) -> Option<Self> {
         let startup = world.startup::<Startup>();

@@ -60,7 +60,8 @@ impl Listener {
     /// Listens as these settings say.
     ///
     /// # Errors
-    /// The system's; a path at which another process listens.
+    /// The address or namespace isn't there, or the system refuses it; another process listens at
+    /// the path.
     pub fn open(settings: &Settings) -> io::Result<Self> {
         let open = || match &settings.listen {
             Listen::Tcp(address) => TcpListener::bind(address).map(Self::Tcp),
@@ -90,7 +91,7 @@ impl Listener {
     /// The next connection, which doesn't block, and the name of its peer.
     ///
     /// # Errors
-    /// The system's; [`ErrorKind::WouldBlock`] if there is none.
+    /// The system's error; [`ErrorKind::WouldBlock`] if no connection waits.
     pub fn accept(&self) -> io::Result<(Stream, String)> {
         match self {
             Self::Tcp(listener) => {
@@ -158,7 +159,7 @@ impl Stream {
     /// Reads what is there.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error; `WouldBlock` if nothing is there.
     pub fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.read(bytes),
@@ -206,7 +207,7 @@ impl Active {
     /// Writes what the socket takes.
     ///
     /// # Errors
-    /// The system's: the peer is gone.
+    /// The peer is gone.
     pub fn write(&mut self) -> io::Result<()> {
         let mut done = 0;
         while done < self.out.len() {
@@ -227,10 +228,10 @@ impl Active {
 pub struct Events(OwnedFd);
 
 impl Events {
-    /// None.
+    /// Watches no socket yet.
     ///
     /// # Errors
-    /// The system's.
+    /// The system gives no epoll instance.
     pub fn new() -> io::Result<Self> {
         Ok(Self(epoll::create(epoll::CreateFlags::CLOEXEC)?))
     }
@@ -238,7 +239,7 @@ impl Events {
     /// Wakes if a socket is readable, or its peer is gone.
     ///
     /// # Errors
-    /// The system's.
+    /// The system refuses to watch the socket.
     pub fn read(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(epoll::add(&self.0, fd, EventData::new_u64(0), EventFlags::IN)?)
     }
@@ -246,7 +247,7 @@ impl Events {
     /// Wakes if the peer is gone: what it has sent waits.
     ///
     /// # Errors
-    /// The system's.
+    /// The system refuses to watch the socket.
     pub fn wait(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(epoll::add(&self.0, fd, EventData::new_u64(0), EventFlags::RDHUP)?)
     }
@@ -254,7 +255,7 @@ impl Events {
     /// Changes what wakes: bytes that come, or that may be written.
     ///
     /// # Errors
-    /// The system's.
+    /// The system refuses to watch the socket.
     pub fn change(&self, fd: impl AsFd, read: bool, write: bool) -> io::Result<()> {
         let mut flags = EventFlags::empty();
         flags.set(EventFlags::IN, read);

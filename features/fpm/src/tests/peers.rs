@@ -4,6 +4,7 @@
 use super::frr::{CAPTURE, ip};
 use super::message::{To, frame, route};
 use super::rig;
+use crate::settings::{Listen, Settings};
 use net::drive::Rig;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -429,4 +430,24 @@ fn mutated_messages_are_harmless() {
 #[ignore = "long: a million mutated messages, minutes"]
 fn long_mutated_messages_are_harmless() {
     mutated(1_000_000);
+}
+
+/// Indexes of interfaces mean those of the namespace where the peer is.
+#[suite::test]
+fn a_peers_interfaces_are_in_the_namespace_of_its_listener() {
+    let (rig, _) = rig(1);
+    let mut mirrors = rig.world().get::<linux_cp::Settings>().get();
+    mirrors.default_namespace = Some("dataplane".into());
+    let named = |namespace: Option<&str>| namespace.map(String::from);
+    let tcp = Settings::default();
+    let unix = Settings { listen: Listen::Unix("/run/fpm".into()), ..Settings::default() };
+    for (listener, namespace, found) in [
+        (&tcp, None, None),
+        (&tcp, Some("frr"), Some("frr")),
+        (&unix, None, Some("dataplane")),
+        (&unix, Some("frr"), Some("frr")),
+    ] {
+        let listener = Settings { namespace: named(namespace), ..listener.clone() };
+        assert_eq!(listener.peers_namespace(mirrors.clone()), named(found), "{listener:?}");
+    }
 }
