@@ -29,7 +29,7 @@ impl End {
     /// Reads an address with a port, as 10.0.0.1:80.
     ///
     /// # Errors
-    /// It is none.
+    /// The text isn't an address, a colon and a port.
     pub fn parse(text: &str) -> Result<Self> {
         let parts = text.rsplit_once(':');
         let read = parts.and_then(|(addr, port)| Some((addr.parse().ok()?, port.parse().ok()?)));
@@ -162,7 +162,7 @@ pub fn spread_of(addr: Ipv4Addr) -> u32 {
 /// Reads the end that a word of a command names, as 10.0.0.1:80.
 ///
 /// # Errors
-/// It is none.
+/// The word isn't an address, a colon and a port.
 pub fn read_end(m: &Matches, name: &str) -> Result<End> {
     End::parse(m.str(name)).map_err(|e| e.at(m.span(name)))
 }

@@ -7,11 +7,11 @@ use graph::Next;
 
 /// The place of a node that translates, as a type.
 pub trait At: Send + 'static {
-    /// The place.
+    /// Where the node stands: input or output, and the direction.
     const PLACE: Place;
     /// Names of the node and of its slow path.
     const NAMES: [&'static str; 2];
-    /// The edges.
+    /// The nodes that packets go to.
     type To: Next;
 }
 

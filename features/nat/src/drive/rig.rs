@@ -76,7 +76,7 @@ pub fn is_dropped(rig: &mut Rig, port: usize, packet: &Packet) -> bool {
 /// An address.
 ///
 /// # Panics
-/// If the text is none.
+/// The text is no address.
 pub fn addr(text: &str) -> Ipv4Addr {
     text.parse().expect("an address")
 }
@@ -117,7 +117,7 @@ pub fn error(port: usize, from: &str, to: &str, about: &[u8]) -> Packet {
 /// the user has sent. These are six errors.
 ///
 /// # Panics
-/// See above.
+/// One of these packets is sent, dropped or changed otherwise.
 pub fn check_errors_of_the_world(rig: &mut Rig) {
     let out = || packet(0, "10.0.0.2", "10.0.1.2");
     for ask in [syn(out(), 5000, 80), out().udp(5000, 80).payload_len(30), out().icmp_echo(5000, 1)]
@@ -141,7 +141,7 @@ pub fn check_errors_of_the_world(rig: &mut Rig) {
 /// [`PUBLIC`].
 ///
 /// # Panics
-/// See above.
+/// One of these packets is sent, dropped or changed otherwise.
 pub fn check_errors_of_users(rig: &mut Rig, of_world: &Packet, (from_port, to_port): (u16, u16)) {
     let left = rig.pass(1, &of_world.build());
     for from in ["10.0.0.2", "10.0.0.77"] {
@@ -156,7 +156,7 @@ pub fn check_errors_of_users(rig: &mut Rig, of_world: &Packet, (from_port, to_po
 /// it is damaged, cut, or about another port of [`PUBLIC`], which is unknown.
 ///
 /// # Panics
-/// See above.
+/// One of these packets is sent, dropped or changed otherwise.
 pub fn check_damaged_errors(rig: &mut Rig, unknown: u16) {
     let left = rig.pass(0, &packet(0, "10.0.0.2", "10.0.1.2").udp(5000, 80).build());
     let about = &left[0].1[ETHERNET..];
@@ -248,7 +248,7 @@ fn of_user(user: Ipv4Addr) -> Packet {
 /// have so many ports; `node` hands the packets of the world off.
 ///
 /// # Panics
-/// See above.
+/// One of these packets is sent, dropped or changed otherwise.
 pub fn check_workers_of_users(all: &mut Threads, (kind, node): (&str, &str), block: usize) {
     for n in 0..30 {
         let user = Ipv4Addr::new(10, 0, 0, 2 + n as u8);
@@ -274,7 +274,7 @@ pub fn check_workers_of_users(all: &mut Threads, (kind, node): (&str, &str), blo
 /// packets come by all threads, also by the main one.
 ///
 /// # Panics
-/// See above.
+/// One of these packets is sent, dropped or changed otherwise.
 pub fn check_chosen_workers(all: &mut Threads, kind: &str) {
     for n in 0..20 {
         let user = Ipv4Addr::new(10, 0, 0, 2 + n);
